@@ -17,6 +17,8 @@ Part: TypeAlias = Literal["test", "validation", "new"]
 
 Finding: TypeAlias = Literal["loss", "gain", "none"]
 
+Decision: TypeAlias = Literal["none", "use", "loss", "keep", "limits"]
+
 MARGIN = 0.005
 """Largest difference of a metric that does not matter in practice, by default."""
 
@@ -38,11 +40,14 @@ class Verdict(BaseModel):
     differences : tuple of float
         Metric of the selection minus that of the reference, for each query that can differ.
     n_features, n_allowed : int
-        Number of features of the selection, and of the reference.
+        Number of features of the selection, and of the reference. Features that change no ranker do not count.
     margin : float
         Mean differences smaller than this do not matter.
+    decision : {"none", "use", "loss", "keep", "limits"}
+        What the validation queries say: use the selection; use it at a loss; keep all features; raise the limits, which
+        allow no better set; or nothing, because no rule compared the two. Test queries never decide.
     advice : str
-        What the validation queries object to the choice, or guarantee for it; may be empty. Test queries never advise.
+        The reason for the decision; may be empty.
     against : str
         The ranker on all features, with its parameters; empty for the backend of the search that found the selection.
     rival : str
@@ -67,6 +72,7 @@ class Verdict(BaseModel):
     n_features: Annotated[int, Field(ge=0)]
     n_allowed: Annotated[int, Field(ge=1)]
     margin: Annotated[float, Field(gt=0)]
+    decision: Decision = "none"
     advice: str = ""
     against: str = ""
     rival: str = ""
@@ -120,9 +126,35 @@ class Verdict(BaseModel):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def sentence(self) -> str:
-        """The verdict in words."""
-        summary = f"{self.n_features} of {self.n_allowed} features; {self.outcome}"
-        return ". ".join(filter(None, (summary, self.rival, self.advice)))
+        """The verdict in words, the decision first."""
+        size = "" if self._size in self.headline else f"{self._size}; "
+        head = f"{self.headline}. {self.advice}. {size}" if size and self.advice else f"{self.headline}; "
+        return ". ".join(filter(None, (f"{head}{self.outcome}", self.rival, "" if size else self.advice)))
+
+    @property
+    def headline(self) -> str:
+        """The decision in a few words. A loss that these queries detect takes the word "use" back."""
+        if self.decision == "keep" or (self.decision == "use" and self.n_features == self.n_allowed):
+            return f"Keep all {self.n_allowed} features"
+        if self.decision == "limits":
+            return "Raise the limits"
+        if self.decision == "loss" or (self.finding == "loss" and not self.equivalent):
+            return f"{self._size}, at a loss"
+        return f"Use {self._size}" if self.decision == "use" else self._size
+
+    @property
+    def title(self) -> str:
+        """The decision and the finding as the title of a figure."""
+        change = f"{short(abs(self.difference))} {'above' if self.difference > 0 else 'below'} all {self.n_allowed}"
+        shown = "is detected" if self.finding != "none" else f"is within {short(self.margin)}"
+        can_tell = self.finding != "none" or self.equivalent
+        end = f"which {shown} on {self.counted}" if can_tell else f"which {self.counted} cannot tell from 0"
+        subject = "they" if self._size in self.headline else self.n_features
+        return f"{self.headline}: {subject} score {change}, {end}"
+
+    @property
+    def _size(self) -> str:
+        return f"{self.n_features} of {self.n_allowed} features"
 
     def __str__(self) -> str:
         return self.sentence
@@ -140,7 +172,7 @@ class Verdict(BaseModel):
         allowed_for = "; interval and tests allow for it" if self.level < statistics.LEVEL else ""
         optimistic = f" (optimistic: these queries chose it{allowed_for})" if self.part == "validation" else ""
         return (
-            f"estimated {word} {_short(abs(change))} {self.metric}{self._spread(change)}{other} on {self.counted}: "
+            f"estimated {word} {short(abs(change))} {self.metric}{self._spread(change)}{other} on {self.counted}: "
             f"{self._findings}{optimistic}"
         )
 
@@ -156,13 +188,13 @@ class Verdict(BaseModel):
         """
         if other.finding != "loss":
             return self
-        sentence = f"{name} on all features is better by {_short(-other.difference)}{other._spread(other.difference)}"
+        sentence = f"{name} on all features is better by {short(-other.difference)}{other._spread(other.difference)}"
         return self.model_copy(update={"rival": sentence})
 
     def _spread(self, change: float) -> str:
         """Return the interval of the loss, or of the gain if the change is one."""
         low, high = self.interval if change > 0 else [-end for end in reversed(self.interval)]
-        return f" (95 %: {_signed(low)} to {_signed(high)})" if isfinite(low) and isfinite(high) else ""
+        return f" (95 %: {signed(low)} to {signed(high)})" if isfinite(low) and isfinite(high) else ""
 
     @property
     def counted(self) -> str:
@@ -173,16 +205,14 @@ class Verdict(BaseModel):
 
     @property
     def _findings(self) -> str:
-        within = f"within {_short(self.margin)}"
-        if self.n_differing < statistics.FEWEST_QUERIES:
-            return f"too few to tell{self._enough}"
+        within = f"within {short(self.margin)}"
         if self.finding != "none":
             return f"a {self.finding} is detected" + (f", and it lies {within}" if self.equivalent else "")
         if self.equivalent:
             return f"equivalent {within}"
-        if not any(self.differences):
+        if self.n_differing >= statistics.FEWEST_QUERIES and not any(self.differences):
             return "both rank all of them equally well, which says nothing about other queries"
-        return f"they tell neither a difference nor equivalence {within}{self._enough}"
+        return f"too few to tell{self._enough}"
 
     @property
     def _enough(self) -> str:
@@ -201,6 +231,7 @@ def judge(
     *,
     can_differ: ArrayLike | None = None,
     margin: float = MARGIN,
+    decision: Decision = "none",
     advice: str = "",
     against: str = "",
     level: float = statistics.LEVEL,
@@ -211,7 +242,7 @@ def judge(
     ----------
     selection, reference : array-like, shape (n_queries,)
         The value of the metric for each query.
-    part, metric, n_features, n_allowed, margin, advice, against, level
+    part, metric, n_features, n_allowed, margin, decision, advice, against, level
         See `Verdict`.
     can_differ : array-like of bool, shape (n_queries,), optional
         The queries that can differ, see `Metric.can_differ`; by default all.
@@ -232,17 +263,19 @@ def judge(
         n_features=int(n_features),
         n_allowed=int(n_allowed),
         margin=margin,
+        decision=decision,
         advice=advice,
         against=against,
         level=level,
     )
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
     """Return a number to three decimal places, without the leading zero."""
     text = f"{value:.3f}"
     return text[1:] if text.startswith("0.") else text
 
 
-def _signed(value: float) -> str:
-    return f"{'−' if round(value, 3) < 0 else ''}{_short(abs(value))}"
+def signed(value: float) -> str:
+    """Return a number as `short` does, with a minus sign if it is negative."""
+    return f"{'−' if round(value, 3) < 0 else ''}{short(abs(value))}"

@@ -108,7 +108,7 @@ def verdict(difference, spread, n=2000, **given):
             0.02,
             "estimated loss .001 NDCG@10 (95 %: −.001 to .003) on 2,000 test queries: equivalent within .005",
         ),
-        (-0.002, 0.1, "they tell neither a difference nor equivalence within .005; it takes about 3,900 such queries"),
+        (-0.002, 0.1, "on 2,000 test queries: too few to tell; it takes about 3,900 such queries"),
         (0.0, 0.0, "on 2,000 test queries: both rank all of them equally well, which says nothing about other queries"),
         (-0.002, 0.01, "on 2,000 test queries: a loss is detected, and it lies within .005"),
     ],
@@ -116,8 +116,57 @@ def verdict(difference, spread, n=2000, **given):
 def test_the_sentence_says_what_the_tests_show(difference, spread, words):
     result = verdict(difference, spread)
     assert str(result) == result.sentence
-    assert result.sentence.startswith("6 of 45 features; ")
+    assert result.sentence.startswith("6 of 45 features")
     assert result.sentence.endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("decision", "difference", "advice", "headline", "sentence", "title"),
+    [
+        ("use", -0.001, "", "Use 6 of 45 features", "{}; estimated loss", "{}: they score .001 below all 45, "),
+        ("use", -0.05, "", "6 of 45 features, at a loss", "{}; estimated loss", "{}: they score .050 below all"),
+        (
+            "loss",
+            0.05,
+            "B.",
+            "6 of 45 features, at a loss",
+            "{}; estimated gain .050 ",
+            "{}: they score .050 above all",
+        ),
+        (
+            "keep",
+            0.05,
+            "B",
+            "Keep all 45 features",
+            "{}. B. 6 of 45 features; estimated gain",
+            "{}: 6 score .050 ab",
+        ),
+        ("limits", -0.05, "B", "Raise the limits", "{}. B. 6 of 45 features; estimated loss", "{}: 6 score .050 be"),
+        ("none", 0.05, "", "6 of 45 features", "{}; estimated gain .050 ", "{}: they score .050 above all 45, "),
+    ],
+)
+def test_the_decision_comes_first_and_a_detected_loss_takes_it_back(
+    decision, difference, advice, headline, sentence, title
+):
+    result = verdict(difference, 0.02, decision=decision, advice=advice)
+    assert result.headline == headline
+    assert result.sentence.startswith(sentence.format(headline))
+    assert advice in result.sentence
+    assert result.title.startswith(title.format(headline))
+    assert Verdict.model_validate_json(result.model_dump_json()) == result
+
+
+def test_whoever_chooses_all_features_keeps_them():
+    assert judge([0.5] * 40, [0.5] * 40, "test", "MAP", 45, 45, decision="use").headline == "Keep all 45 features"
+
+
+def test_a_verdict_that_was_stored_without_a_decision_says_what_it_said():
+    advice = "Keep all features: on validation every member of the front ranked worse, this one by 0.025"
+    stored = verdict(-0.01, 0.3, advice=advice).model_dump(mode="json")
+    del stored["decision"]
+    old = Verdict.model_validate_json(json.dumps(stored))
+    assert old.headline == "6 of 45 features"
+    assert old.sentence.endswith(advice)
 
 
 @pytest.mark.parametrize(("difference", "p", "finding"), [(0.00425, 0.0575, "none"), (-0.0047, 0.0357, "loss")])

@@ -47,11 +47,11 @@ def compile_command() -> None:
     cache. If root compiles it in an image or on a shared disk, all users and
     all cluster workers with the same kind of processor can use it.
     """
-    from moerank.cli.progress import compiled
+    from moerank.cli.progress import compile_kernels
     from moerank.kernels.compiled import GROUPS
 
-    with compiled(GROUPS):
-        typer.echo("The kernels are compiled.")
+    compile_kernels(GROUPS)
+    typer.echo("The kernels are compiled.")
 
 
 # Each command imports what it needs when it runs, so that --help answers at once.

@@ -144,7 +144,7 @@ def stability_command(
     moerank stability mq2008 --data ~/letor --size 6 --threshold 0.9 --pairs 50
     moerank stability my_problem.toml --solver best-subset
     """
-    from moerank.cli.progress import StageProgress, compiled
+    from moerank.cli.progress import StageProgress, compile_kernels
     from moerank.figures.frequency_of_study import stability_figure
     from moerank.figures.style import save_figure
     from moerank.files import prepare_folder, replace_file
@@ -155,20 +155,22 @@ def stability_command(
     out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"
     prepare_folder(out)
     memo = out / "stability.memo"
-    with interruptible(["moerank", *sys.argv[1:]]), compiled(("front",)), StageProgress() as progress:
-        measured = measure(
-            solver or chosen.solver.name,
-            chosen,
-            fold=fold,
-            data=data,
-            size=size,
-            threshold=threshold,
-            pairs=pairs,
-            seed=seed,
-            workers=workers,
-            memo=memo,
-            progress=progress,
-        )
+    with interruptible(["moerank", *sys.argv[1:]]):
+        compile_kernels()
+        with StageProgress() as progress:
+            measured = measure(
+                solver or chosen.solver.name,
+                chosen,
+                fold=fold,
+                data=data,
+                size=size,
+                threshold=threshold,
+                pairs=pairs,
+                seed=seed,
+                workers=workers,
+                memo=memo,
+                progress=progress,
+            )
     replace_file(out / "stability.json", f"{measured.model_dump_json(indent=1)}\n".encode())
     memo.unlink()
     save_figure(stability_figure(measured), out / "stability.png")

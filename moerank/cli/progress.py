@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from time import monotonic
 from typing import Any, Self
@@ -91,8 +91,6 @@ class StageProgress(_Bars):
 
     def __call__(self, stage: str, fraction: float, text: str) -> None:
         """Show that `fraction` of a stage is done, with a text such as the generation."""
-        if stage == "verdict":  # the command prints it at the end
-            return
         if stage != self._stage:
             self._end_stage()
             self._stage, self._begin = stage, monotonic()
@@ -117,10 +115,10 @@ def _compiling() -> Iterator[Callable[[float], None]]:
         yield partial(stages, "compiling kernels", text="once on this machine")
 
 
-def compiled(groups: Sequence[str], later: Sequence[str] = ()) -> AbstractContextManager[None]:
-    """Compile kernels that are not on disk yet, on all processors; see `moerank.kernels.compiled.compiled_ahead`."""
+def compile_kernels(groups: Sequence[str] = ("front",)) -> None:
+    """Compile kernels that are not on disk yet, on all processors; see `moerank.kernels.compiled.compile_ahead`."""
     from loky import cpu_count
 
-    from moerank.kernels.compiled import compiled_ahead
+    from moerank.kernels.compiled import compile_ahead
 
-    return compiled_ahead(groups, later, cpu_count(), _compiling)
+    compile_ahead(groups, cpu_count(), _compiling)

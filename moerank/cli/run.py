@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic import BaseModel
 
 from moerank.cli import options
 from moerank.cli.messages import interruptible, is_quiet, quietly, reading, remark, say
+from moerank.files import read_text, replace_file
+from moerank.version import VERSION
 
 if TYPE_CHECKING:
-    from moerank.studies.problem import Problem
     from moerank.studies.result import Result
 
 
 TREC = ("test.qrels", "test.run")
+
+# The file of a finished run from which its output is printed again.
+SUMMARY = "decision.json"
+LARGEST_SUMMARY = 2**20
 
 
 def run_command(
@@ -46,21 +53,22 @@ def run_command(
     trec: Annotated[
         bool, typer.Option("--trec", help="Write the ranking of the test queries to test.run, labels to test.qrels.")
     ] = False,
+    table: Annotated[bool, typer.Option("--table", help="Print all sets of features and baselines too.")] = False,
     allow_code: options.AllowCode = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
     r"""Select features on one fold of a problem, or on all, and compare them with baselines.
 
-    The table shows each member of the front: its number of features, its
-    metric and MAP on the training, validation and test queries. Below are the
-    baselines: all features, the best single feature, LambdaMART and FSMRank.
-    The command writes result.json, front.csv, model.json, front.png,
-    convergence.png and features.png to the folder; it never overwrites files
-    that moerank did not write. The very first run compiles kernels, which
-    takes some twenty seconds. With --quiet the command prints only the verdict
-    and errors. If the folder holds a finished run, its result is printed, and
-    it is repeated only if the data or moerank have changed.
+    The command prints which features to use, or to keep all of them. The rows
+    below show some sets of features with their metric on validation and test
+    queries; --table shows all sets and the baselines, also by MAP and on
+    training queries. The command writes result.json, front.csv, model.json
+    and figures to the folder; it never overwrites files that moerank did not
+    write. The very first run compiles kernels, which takes some twenty
+    seconds. With --quiet it prints only the verdict and errors. If the folder
+    holds a finished run, its result is printed, and it is repeated only if
+    the data or moerank have changed.
 
     The exit code is 0 after success, 2 after an error, 130 after Ctrl-C.
 
@@ -77,11 +85,17 @@ def run_command(
     moerank run mq2008 --trec
     """
     command = ["moerank", *sys.argv[1:]]
+    request = _request(problem, data, fold, solver, backend, set_, seed, out)
+    fast = fold.isdigit() and not (resume or again or trec or table or allow_code or as_json)
     with quietly(quiet), interruptible(command if resume else [*command, "--resume"]):
+        if fast and (stored := _stored(request, out, fold, seed)):
+            remark(f"{stored[0]} already holds the finished run (--again repeats it)")
+            stored[1].show()
+            return
         from moerank.data.trec import document_keys
         from moerank.mofsrank.dask_slices import connect
         from moerank.solvers import find_backend
-        from moerank.studies.problem import load_problem
+        from moerank.studies.problem import load_problem, problem_path
         from moerank.studies.run_folder import run_folds, write_trec
         from moerank.studies.solver import Solver
 
@@ -100,17 +114,19 @@ def run_command(
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         _refuse_foreign({out, *folders.values()}, TREC if trec else ())
+        decide = partial(_decide, table=table) if not (several or as_json or quiet) else None
         with connect(dask) if dask else nullcontext(workers) as evaluators:
             runs = partial(run_folds, chosen, method, folders, seed, data, workers=evaluators, say=remark)
-            results, written = _run_and_draw(partial(runs, resume=resume, again=again), folders)
+            results, written = _run_and_draw(partial(runs, resume=resume, again=again), folders, decide)
         for result in results if trec else ():
             write_trec(result, tests[result.fold], folders[result.fold])
         if several:
-            _show_folds(chosen, results, out, as_json=as_json)
+            _show_folds(results, out, as_json=as_json)
         elif as_json:
             options.print_json(results[0].model_dump(mode="json"))
         else:
-            _show(results[0], out, sorted([*written, *(TREC if trec else ())]), command)
+            sources = [problem_path(problem), *chosen.files(folds[0], data)]
+            _end(results[0], out, sorted([*written, *(TREC if trec else ())]), command, request, sources)
 
 
 def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
@@ -120,7 +136,7 @@ def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
 
     if any((folder / RESULT).exists() for folder in folders):
         return
-    names = [*FILES, *names, *(f"{figure}.png" for figure in RUN_FIGURES)]
+    names = [*FILES, SUMMARY, *names, *(f"{figure}.png" for figure in RUN_FIGURES)]
     for folder in folders:
         if foreign := [name for name in names if (folder / name).exists()]:
             raise ValueError(
@@ -128,29 +144,73 @@ def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
             )
 
 
-def _run_and_draw(runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path]) -> tuple[list[Result], list[str]]:
-    """Run the folds and draw the figures of each once its result is on disk; return results and names of files."""
-    from moerank.cli.progress import StageProgress, compiled
-    from moerank.figures import draw_run_figures
+class Summary(BaseModel):
+    """What a finished run prints, with what tells whether it is still right."""
+
+    request: str
+    sources: list[Path]
+    files: list[str]
+    decision: str
+    line: str
+    end: str
+
+    def show(self) -> None:
+        """Print all of it, or one line with --quiet."""
+        say(self.line if is_quiet() else f"{self.decision}\n{self.end}")
+
+
+def _stored(request: str, out: Path | None, fold: str, seed: int) -> tuple[Path, Summary] | None:
+    """Return the folder and the summary of a finished run that nothing has changed since, without slow imports."""
+    folders = [out] if out else sorted(Path("results").glob(f"*-fold{fold}-seed{seed}"))
+    for folder in folders:
+        with suppress(OSError, ValueError):
+            summary = Summary.model_validate_json(read_text(folder / SUMMARY, LARGEST_SUMMARY))
+            written = (folder / "result.json").stat().st_mtime_ns
+            older = (folder / SUMMARY).stat().st_mtime_ns < written
+            newer = older or any(path.stat().st_mtime_ns > written for path in summary.sources)
+            if summary.request == request and not newer and all((folder / name).exists() for name in summary.files):
+                return folder, summary
+    return None
+
+
+def _request(*arguments: object) -> str:
+    """Return a text that differs if another run is asked for, from another folder or by another version."""
+    return json.dumps([VERSION, os.getcwd(), os.environ.get("MOERANK_DATA"), *map(str, arguments)])
+
+
+def _run_and_draw(
+    runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path], decide: Callable[[Result], None] | None
+) -> tuple[list[Result], list[str]]:
+    """Run the folds; once the result of each is on disk, show it and draw its figures.
+
+    Return the results and the names of the files of the last fold.
+    """
+    from moerank.cli.progress import StageProgress, compile_kernels
     from moerank.studies.result import FILES
 
     results: list[Result] = []
     drawn: list[Path] = []
-    with compiled(("front",), ("baselines",)), reading("data") as status:
+    compile_kernels()
+    with reading("data") as status:
 
         def begin() -> StageProgress:
             status.stop()  # a terminal shows one bar at a time
             return StageProgress()
 
         for result in runs(progress=begin):
+            status.stop()
             results.append(result)
+            if decide is not None:
+                decide(result)
+            from moerank.figures import draw_run_figures  # only now, because it loads matplotlib
+
             drawn = draw_run_figures(result, folders[result.fold])
     return results, [*FILES, *(path.name for path in drawn)]
 
 
-def _show_folds(problem: Problem, results: list[Result], out: Path, *, as_json: bool) -> None:
+def _show_folds(results: list[Result], out: Path, *, as_json: bool) -> None:
     """Print the means of the solver and the baselines over several folds, or as JSON the numbers of each fold."""
-    from moerank.cli.tables import output, study_table
+    from moerank.cli.tables import output, paragraph, study_table
     from moerank.studies.results import Results
 
     every = Results(results).with_baselines()
@@ -158,49 +218,54 @@ def _show_folds(problem: Problem, results: list[Result], out: Path, *, as_json: 
         options.print_json(json.loads(every.frame.to_json(orient="records", double_precision=15)))
         return
     if not is_quiet():
-        output().print(study_table(problem, every))
+        table, finding = study_table(every)
+        output().print(table)
+        say(paragraph(finding))
     say(f"Wrote to {out}: {', '.join(f'fold{result.fold}' for result in results)}")
 
 
-def _show(result: Result, out: Path, written: list[str], command: list[str]) -> None:
-    """Print the verdict and the table of one fold; with --quiet one line."""
-    from moerank.cli.tables import chosen_features, front_table, output
+def _decide(result: Result, *, table: bool) -> None:
+    """Print what the run says about the features, before any figure is drawn."""
+    from moerank.cli.tables import decision, front_table, output
 
-    verdict = f"{result.verdict.sentence}." if result.verdict else ""
-    last = f"Wrote to {out}: {', '.join(written)}"
-    if is_quiet():
-        say(verdict or last)
-        return
-    if verdict:
-        say(f"Verdict: {verdict}")
-    say(chosen_features(result))
-    output().print(front_table(result))
-    if search := result.convergence.get("feature_selection"):
-        say(
-            f"The second half of the {search.evaluations[-1]:,} evaluations of feature selection added "
-            f"{search.last_half:.1%} of the front's hypervolume on training queries."
-        )
-    say(f"{last}{_next_ranker(result, out, command)}\n{_next(result, out)}")
+    if table:
+        output().print(front_table(result))
+    say(decision(result))
 
 
-def _next_ranker(result: Result, out: Path, command: list[str]) -> str:
-    """Return a line with the command that serves LambdaMART, if that was better on all features."""
-    search = result.configuration["search"]
-    if result.verdict is None or not result.verdict.rival or "algorithm" not in search or search.get("refit"):
-        return ""
-    again = shlex.join([*command, "--set", "search.refit=lambdamart", "--out", f"{out}-lambdamart"])
-    return f"\nNext: {again} (trains LambdaMART on the features of each member)"
+def _end(result: Result, out: Path, files: list[str], command: list[str], request: str, sources: list[Path]) -> None:
+    """Print the files and the next command of one fold, and store what the run has printed."""
+    from moerank.cli.tables import decision, paragraph
+
+    written = f"Files in {out}: {', '.join(files)}"
+    summary = Summary(
+        request=request,
+        sources=[path.absolute() for path in sources],
+        files=files,
+        decision=decision(result),
+        line=f"{result.verdict.sentence}." if result.verdict else written,
+        end=f"{paragraph(written)}\n{_next(result, out, command)}",
+    )
+    replace_file(out / SUMMARY, summary.model_dump_json(indent=1).encode())
+    say(summary.line if is_quiet() else summary.end)
 
 
-def _next(result: Result, out: Path) -> str:
-    """Return the next command, an export, or the reasons why there is none."""
+def _next(result: Result, out: Path, command: list[str]) -> str:
+    """Return the next command that fits the decision: an export, or another ranker where all features are better."""
     from moerank.exports.deployable import obstacles, refused_below_zero
     from moerank.exports.formats import FORMATS
 
-    first, *others = FORMATS
+    if result.verdict is not None and result.verdict.decision == "limits":
+        return "  Next: raise the limits in [features] of the problem file, and run again"
+    if result.verdict is not None and result.verdict.decision == "keep":
+        trees = result.verdict.rival or result.configuration["backend"]["name"] == "additive"
+        name, option = ("lambdamart", "--set=search.refit=lambdamart") if trees else ("additive", "--backend=additive")
+        again = shlex.join([*command, option, "--out", f"{out}-{name}"])
+        other = "" if result.configuration["search"].get("refit") else f", or try another ranker:\n  {again}"
+        return f"  Next: label more queries{other}"
+    first, *_ = FORMATS
     model = result.model(result.best)
     if reasons := obstacles(model):
-        return "\n".join(f"No export: {reason}." for reason in reasons)
-    command = shlex.join(["moerank", "export", str(out), "--format", first])
-    remarks = [f"{text}." for text in refused_below_zero(model.negative)]
-    return "\n".join([f"Next: {command} (or {', '.join(others)})", *remarks])
+        return "\n".join(f"  No export: {reason}." for reason in reasons)
+    remarks = [f"  {text}." for text in refused_below_zero(model.negative)]
+    return "\n".join([f"  Next: {shlex.join(['moerank', 'export', str(out), '--format', first])}", *remarks])

@@ -56,8 +56,10 @@ def study_command(
     solver on one fold of a problem with one seed. You can run the same command
     again after an interruption, with more solvers or more seeds, or in two
     terminals at once: no finished cell runs twice. A failed cell does not
-    stop the others; its message is printed at the end, below the means over
-    folds and seeds. moerank report and moerank plot show the results.
+    stop the others; its message is printed at the end. The table shows the
+    mean of each solver, its difference from a reference on the same test
+    queries with the standard error, whether the tests of the report detect
+    it, and the seconds of a run.
 
     The exit code is 0 if all cells are finished, 1 if some failed, 2 after an
     error that stops the study (such as a full disk), 130 after Ctrl-C.
@@ -89,14 +91,13 @@ def study_command(
 
 
 def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) -> None:
-    from moerank.cli.progress import CellProgress, compiled
+    from moerank.cli.progress import CellProgress, compile_kernels
 
     states = study.states()
     if retry_failed:
         states = {cell: "open" if state == "failed" else state for cell, state in states.items()}
     if "open" in states.values() and dask is None:
-        with compiled(("front",)):
-            pass
+        compile_kernels()
     with CellProgress(states) as progress, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".* cells failed")  # they are shown below the results
         study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress)
@@ -104,7 +105,7 @@ def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) ->
 
 def _show_results(study: Study, *, as_json: bool) -> None:
     """Print the means over folds and seeds, then the failures."""
-    from moerank.cli.tables import output, study_table
+    from moerank.cli.tables import output, paragraph, study_table
     from moerank.studies.results import Results
 
     failures = study.failures()
@@ -116,7 +117,9 @@ def _show_results(study: Study, *, as_json: bool) -> None:
     results = Results(study.results())
     for problem in study.problems:
         if problem.name in results.problems and not is_quiet():
-            output().print(study_table(problem, results.of(problem.name)))
+            table, finding = study_table(results.of(problem.name))
+            output().print(table)
+            say(paragraph(finding))
     for cell, failure in failures.items():
         say(f"failed: {cell.label}: {failure['error']}")
     if failures:
@@ -124,7 +127,7 @@ def _show_results(study: Study, *, as_json: bool) -> None:
     say(f"{len(results)} of {len(study.cells())} cells are finished, in {study.out}")
     if results and not is_quiet():
         report = shlex.join(["moerank", "report", str(study.out)])
-        say(f"{report} writes a page with tests, figures and chosen features")
+        say(f"Next: {report} (a page with all tests, figures and chosen features)")
 
 
 def searches_command(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,6 @@ if TYPE_CHECKING:  # these take seconds to import, and the table of solvers need
     import pandas as pd
 
     from moerank.data.describe import DataDescription
-    from moerank.studies.problem import Problem
     from moerank.studies.result import Member, Result
     from moerank.studies.results import Results
 
@@ -83,10 +83,6 @@ def _count(value: object) -> str:
     return value if isinstance(value, str) else f"{value:,}" if type(value) is int else f"{value:g}"
 
 
-# Largest number of features named in a sentence.
-MOST_NAMES = 25
-
-
 def front_table(result: Result) -> Table:
     """Return the members of the front by size, then the baselines, with their metrics on all parts.
 
@@ -114,17 +110,69 @@ def _values(ranker: Member, result: Result) -> dict[str, str]:
     }
 
 
-def chosen_features(result: Result) -> str:
-    """Return a sentence that lists the chosen features, the largest weight first."""
-    best = result.best
+# Columns of the text of a run, and the number of members of the front in its rows.
+TEXT_WIDTH = 80
+MOST_SETS = 7
+
+# Share of the front's hypervolume: a search whose second half added less had nearly converged.
+CONVERGED = 0.02
+
+
+def paragraph(text: str, most_lines: int | None = None) -> str:
+    """Return a text in lines of a terminal, indented; `…` stands for what is beyond `most_lines`."""
+    return fill(
+        text,
+        TEXT_WIDTH,
+        initial_indent="  ",
+        subsequent_indent="  ",
+        max_lines=most_lines,
+        placeholder=" … (model.json)",
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
+def decision(result: Result) -> str:
+    """Return what a reader decides by: the verdict, some sets of features with their values, and the chosen names."""
+    best, verdict = result.best, result.verdict
+    seconds = f"{result.times.tuning + result.times.solver:.1f} s of the processor"
+    lines = [f"{result.problem}, fold {result.fold} · {result.solver}, seed {result.seed} · {seconds}", ""]
+    if verdict is not None:
+        lost = "On validation they lose at most one standard error"
+        reason = verdict.advice or lost * (verdict.decision == "use" and verdict.n_features < verdict.n_allowed)
+        outcome = f"{verdict.outcome[0].upper()}{verdict.outcome[1:]}"
+        for sentences in ((verdict.headline.upper(), reason), (outcome, verdict.rival)):
+            lines += [paragraph(". ".join(filter(None, sentences)) + "."), ""]
+    lines += _rows(result)
     names = result.names(best.features)
     if best.weights is not None:
-        by_size = sorted(zip(best.weights, names, strict=True), key=lambda entry: -abs(entry[0]))
-        names = [f"{name} ({weight:+.3g})" for weight, name in by_size]
-    if len(names) > MOST_NAMES:
-        names[MOST_NAMES:] = [f"and {len(names) - MOST_NAMES} more in model.json"]
-    with_weights = "" if best.weights is None else " (weight)"
-    return f"Chosen {len(best.features)} of {len(result.feature_names)} features{with_weights}: {', '.join(names)}"
+        names = [name for _, name in sorted(zip(np.abs(best.weights), names, strict=True), key=lambda e: -e[0])]
+    lines.append(paragraph(f"The {len(names)}: {', '.join(names)}", 2))
+    if search := result.convergence.get("feature_selection"):
+        had = "had nearly converged" if search.last_half < CONVERGED else "had not converged"
+        gain = f"its second half improved the front by {100 * search.last_half:.1f} %"
+        lines.append(paragraph(f"The search {had}: {gain}."))
+    return "\n".join(lines)
+
+
+def _rows(result: Result) -> list[str]:
+    """Return the sizes of some members, the chosen one among them, and of baselines, above their values."""
+    from moerank.verdict import short
+
+    metric, n_members, chosen = result.metrics[0], len(result.front), result.chosen
+    names = {"all features": "", "LambdaMART": "LambdaMART"}
+    baselines = [(names[other.name], other) for other in result.baselines if other.name in names]
+    spread = np.linspace(0, n_members - 1, min(MOST_SETS, n_members)).round().astype(int).tolist()
+    if chosen not in spread:
+        spread[min(range(1, len(spread) - 1), key=lambda i: abs(spread[i] - chosen))] = chosen
+    members = [(f"{len(result.front[i].features)}{'*' * (i == chosen)}", result.front[i]) for i in spread]
+    members += [(label or str(result.n_allowed), other) for label, other in baselines]
+    rows = {"features": [size for size, _ in members]}
+    rows |= {name: [f"{member.objectives[name]:.3g}" for _, member in members] for name in result.further_objectives}
+    rows |= {part: [short(member.scores[part][metric]) for _, member in members] for part in ("validation", "test")}
+    width = max([5, *(len(cell) for row in rows.values() for cell in row[:-1])]) + 1
+    lines = [f"  {name:<11.11}" + "".join(f"{cell:<{width}}" for cell in row).rstrip() for name, row in rows.items()]
+    return [*lines, f"  * chosen; {n_members} sets in all: --table, front.csv" if n_members > 1 else "  * chosen"]
 
 
 def solver_table(entries: Collection[SolverEntry]) -> Table:
@@ -138,24 +186,43 @@ def solver_table(entries: Collection[SolverEntry]) -> Table:
     return text_table(None, rows, n_left=6)
 
 
-def study_table(problem: Problem, results: Results) -> Table:
-    """Return each solver's means over folds and seeds, with standard errors over folds, beside published means."""
-    published = any(entry.solver for entry in problem.published)
-    rows, n_runs, (means, errors) = [], results.frame["solver"].value_counts(), results.means()
+def study_table(results: Results) -> tuple[Table, str]:
+    """Return the means of the solvers of a problem with their differences from a reference, and the finding in words.
+
+    The tests are those of the report: paired t tests over test queries, with p values adjusted by Holm's method.
+    """
+    from moerank.figures.panels import named
+    from moerank.studies.results import against_reference, default_reference
+    from moerank.verdict import short, signed
+
+    (means, errors), reference = results.means(), default_reference(results)
+    tests = against_reference(results, reference, results.metric).set_index("solver")
+    words = {name: _word(test["difference"], test["holm"]) for name, test in tests.iterrows()}
+    rows = []
     for solver, mean in means.iterrows():
-        both = mean, errors.loc[solver]
-        row = {"solver": str(solver), "cells": str(n_runs[solver]), "features": _with_error(*both, "n_features", 1)}
-        row |= {name: _with_error(*both, name, 4) for name in results.further_objectives}
-        for metric in results.metrics:
-            row[metric] = _with_error(*both, f"test {metric}", 4)
-            if published:
-                value = problem.published_value(str(solver), metric)
-                row[f"{metric}\npublished"] = f"{value:.4f}" if value else ""
-        if not np.isnan(mean["evaluations"]):
-            row["trained"] = " of ".join(f"{mean[count]:,.0f}" for count in ("trained", "evaluations"))
-        rows.append(row | {"seconds": _with_error(*both, "seconds", 1)})
-    note = "; published values are means over all folds" * published
-    return text_table(f"{problem.name}: test means over folds and seeds ± standard error over folds{note}", rows)
+        row = {"solver": str(solver), "features": f"{mean['n_features']:.1f}"}
+        row |= {name: _with_error(mean, errors.loc[solver], name, 4) for name in results.further_objectives}
+        row |= {results.metric: short(mean[f"test {results.metric}"]), f"against {reference}": "reference", "": ""}
+        if solver in tests.index:
+            difference, error, p = tests.loc[solver, ["difference", "error", "holm"]]
+            row[f"against {reference}"] = f"{signed(difference)} ± {short(error)}"
+            row[""] = f"{words[solver]}, p {'< .001' if p < 0.001 else f'= {short(p)}'}"
+        elif solver != reference:
+            row |= {f"against {reference}": "no fold in common"}
+        rows.append(row | {"s": _with_error(mean, errors.loc[solver], "seconds", 1).partition(" ")[0]})
+    heads = {"better": "Better", "worse": "Worse", "undecided": "Too few queries to tell"}
+    groups = [named(head, [name for name, own in words.items() if own == word]) for word, head in heads.items()]
+    n_queries = sum(len(runs[0].queries["test"]) for runs in results.by_solver()[reference].values())
+    tested = f"Against {reference} on {n_queries:,} test queries (paired t tests, Holm)."
+    finding = " ".join([tested, *filter(None, groups)]) if words else ""
+    return text_table(f"{results.problems[0]}: test {results.metric}, means over seeds, then folds", rows), finding
+
+
+def _word(difference: float, p: float) -> str:
+    """Return the result of a test in a word."""
+    from moerank.statistics import LEVEL
+
+    return "undecided" if not p <= LEVEL else "better" if difference > 0 else "worse"
 
 
 def _with_error(means: pd.Series, errors: pd.Series, column: str, digits: int) -> str:

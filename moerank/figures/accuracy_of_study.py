@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures import View
-from moerank.figures.panels import Look, best_of_families, errors_noted, judged, named, panels_figure
+from moerank.figures.panels import Look, best_of_families, errors_noted, named, panels_figure
 from moerank.figures.style import GREY, RING, Style, beyond, limits_of
 from moerank.studies.results import Results, by_validation, mean_by_size, offers_sizes, verdicts
 
@@ -90,4 +90,4 @@ def _finding(results: Results) -> str:
     if not (ranked := by_validation(results)):
         return "No solver selects features"
     by = f"{ranked[0]}, chosen by validation" if len(ranked) > 1 else ranked[0]
-    return f"{by}: {judged(verdicts(results.among(ranked[:1])).iloc[0]['verdict'])}"
+    return f"{by}: {verdicts(results.among(ranked[:1])).iloc[0]['verdict'].title}"

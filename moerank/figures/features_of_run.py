@@ -25,8 +25,8 @@ def features_figure(result: Result) -> Figure:
         used[member.features, column] = True
     figure = _matrix(result, used) if result.grid is None else _image(result, used, result.grid)
     noun, most = "features" if result.grid is None else "pixels", int((used.mean(axis=1) > 0.5).sum())
-    chosen = f"{len(result.best.features)} of {len(used)} {noun} are chosen"
-    put_title(figure, f"{chosen}; most members of the front use {most}")
+    chosen = f"{len(result.best.features)} of {result.n_allowed} {noun} are chosen"
+    put_title(figure, f"{chosen}; {most} {noun} are in most sets of the front")
     return figure
 
 

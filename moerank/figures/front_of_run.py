@@ -6,11 +6,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.figures.panels import judged, title_of
+from moerank.figures.panels import title_of
 from moerank.figures.style import GREY, LINES, RING, WIDTH, Style, finished, put_log_scale, put_ticks
 from moerank.studies.result import PARTS, Member, Result
 
-# Markers of the baselines: all features, LambdaMART and FSMRank.
+# Markers of the baselines: all features and LambdaMART; older results have FSMRank as well.
 BASELINES = ("D", "v", "P")
 
 # The x axis is logarithmic if the largest baseline exceeds the largest member by more than this factor.
@@ -54,8 +54,8 @@ def front_figure(result: Result) -> Figure:
         put_log_scale(axes, amounts)
     else:
         put_ticks(axes, integer=counted == "features")
-    size = f"{len(result.best.features)} of {len(result.feature_names)} features are chosen"
-    finding = size if result.verdict is None else judged(result.verdict)
+    size = f"{len(result.best.features)} of {result.n_allowed} features are chosen"
+    finding = size if result.verdict is None else result.verdict.title
     return finished(figure, axes, 2.0, finding, " ".join(notes), axes)
 
 

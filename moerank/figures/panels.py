@@ -24,10 +24,9 @@ from moerank.figures.style import WIDTH, Style, finished, put_ticks, renamed, wi
 from moerank.mofsrank.objectives import known_objectives
 from moerank.solvers import FAMILIES
 from moerank.solvers import solvers as solver_table
-from moerank.statistics import FEWEST_QUERIES, LEVEL, holm, signed_rank_p
+from moerank.statistics import LEVEL, holm, signed_rank_p
 from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, Results, by_validation
-from moerank.verdict import Verdict
 
 MOST_LINES = 6
 """Largest number of solvers with a colour, as many as readers can distinguish at a glance."""
@@ -216,19 +215,6 @@ def named(why: str, solvers: Collection[str]) -> str:
     """
     names = ", ".join(solvers) if len(solvers) <= MOST_NAMED else f"{len(solvers)} solvers"
     return f"{why}: {names}." if solvers else ""
-
-
-def judged(verdict: Verdict) -> str:
-    """Return in a few words what a selection loses or gains, or that no difference is detected."""
-    size = f"{verdict.n_features} of {verdict.n_allowed} features"
-    where = f"on {verdict.counted}"
-    if verdict.n_differing < FEWEST_QUERIES:
-        return f"{size}; too few queries to tell a difference from all features"
-    if verdict.finding != "none":
-        return f"{size}: a {verdict.finding} of {abs(verdict.difference):.3f} {verdict.metric} is detected {where}"
-    if verdict.equivalent:
-        return f"{size} rank as well as all features, within {verdict.margin:g}, {where}"
-    return f"{size}: no difference from all features is detected {where}"
 
 
 def apart_from_first(ends: Mapping[str, pd.Series], *, largest: bool) -> tuple[list[str], str]:

@@ -10,8 +10,8 @@ Four behaviours of that cache do not suit code that several processes share. So 
   it can write to itself, but here everybody can use folders that root has filled;
 * one process writes at a time. numba names a file by the next free number of an index, which two may read at once.
 
-``signatures.json`` records which kernels runs call, and how: "front" up to the verdict, "baselines" after it, "others"
-with other solvers and data. Each entry is the name, the types of the arguments and the seconds to compile it. They are
+``signatures.json`` records which kernels are called, and how: "front" by `moerank run digits`, "others" with other
+solvers and data. Each entry is the name, the types of the arguments and the seconds to compile it. They are
 compiled by several processes side by side before they are called.
 """
 
@@ -23,10 +23,10 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import cache, partial
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import cache
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
@@ -52,7 +52,7 @@ HERE = Path(__file__).resolve().parent
 _SOURCES = b"".join(path.read_bytes() for path in sorted(HERE.glob("*.py")))
 STAMP = blake2b(f"{numba.__version__} {llvmlite.__version__} ".encode() + _SOURCES, digest_size=6).hexdigest()
 
-GROUPS = ("front", "baselines", "others")
+GROUPS = ("front", "others")
 RECORDED = HERE / "signatures.json"
 
 # Seconds between two looks at the progress.
@@ -99,13 +99,10 @@ class KernelCache(NullCache):  # type: ignore[misc]
     """numba's caches of a kernel in several folders: code is loaded from any, and saved in the first writable one."""
 
     def __init__(self, function: Callable[..., object]) -> None:
-        self.under_way: list[Callable[[], object]] = []  # wait for other processes that compile it
         self._caches = [_cache_in(folder)(function) for folder in _folders()]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled code of a signature; None if it is not on disk."""
-        while self.under_way:
-            self.under_way.pop()()
         for each in self._caches:
             with suppress(OSError, *DAMAGED):
                 if (code := each.load_overload(sig, target_context)) is not None:
@@ -182,39 +179,31 @@ def is_on_disk(function: Callable[..., object]) -> bool:
     return any(Path(each._cache_file._index_path).exists() for each in function._cache._caches)  # type: ignore[attr-defined]
 
 
-@contextmanager
-def compiled_ahead(
+def compile_ahead(
     groups: Iterable[str],
-    later: Iterable[str],
     n_processes: int,
     progress: Callable[[], AbstractContextManager[Callable[[float], object]]] = lambda: nullcontext(float),
-) -> Iterator[None]:
-    """Compile the kernels of `groups` that are not on disk; inside the context those of `later` are compiled, too.
+) -> None:
+    """Compile the kernels of some of `GROUPS` that are not on disk, the slowest one first.
 
-    Both are some of `GROUPS`. `progress` returns a context manager, which is entered only if there is work on `groups`;
-    its value is called with the finished share. The slowest kernel begins first. A kernel that is called while
-    another process compiles it waits for that process.
+    `progress` returns a context manager, which is entered only if there is work; its value is called with the finished
+    share.
     """
-    first, second = missing(groups), missing(later)
-    if not first and not second:
-        yield
+    entries = missing(groups)
+    if not entries:
         return
     from loky import ProcessPoolExecutor
 
     pool = ProcessPoolExecutor(n_processes, initializer=end_with, initargs=(os.getpid(),))
     try:
-        costs, waiting = {}, {}
+        costs = {}
         with suppress(OSError, BrokenExecutor):  # no process can be started: each kernel is compiled when it is called
-            costs = {pool.submit(_compile, name, types): seconds for name, types, seconds in first}
-            waiting = {pool.submit(_compile, name, types): name for name, types, _ in second}
-        with progress() if costs else nullcontext(float) as report:
+            costs = {pool.submit(_compile, name, types): seconds for name, types, seconds in entries}
+        with progress() as report:
             left = set(costs)
             while left:
                 left = wait(left, REFRESH).not_done
                 report(sum(seconds for future, seconds in costs.items() if future not in left) / sum(costs.values()))
-        for future, name in waiting.items():
-            _kernel(name)._cache.under_way.append(partial(wait, [future]))
-        yield
     finally:
         with suppress(OSError):
             pool.shutdown(kill_workers=True)

@@ -38,9 +38,9 @@ from moerank.mofsrank.objectives import (
     Front,
     Measured,
     ObjectiveLike,
-    advice_against,
     by_size,
     choose_member,
+    decided,
     guaranteed_member,
     halves,
     read_objectives,
@@ -80,7 +80,7 @@ from moerank.rankers.model import Forest
 from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.statistics import LEVEL, level_of_each
 from moerank.training.masks import Unit
-from moerank.verdict import Part, Verdict, judge
+from moerank.verdict import Decision, Part, Verdict, judge
 
 if TYPE_CHECKING:  # matplotlib takes long to load
     from distributed import Client
@@ -362,7 +362,7 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         varying = priced.with_features(columns)
         strings = FeatureStrings(varying, named_limits, by_group=settings.feature_selection.by_group)
         self._all_allowed = bool(strings.keeps_limits(np.ones((1, strings.n_bits), np.bool_))[0])
-        self._n_allowed = int(np.count_nonzero(allowed))
+        self._n_allowed = int(np.count_nonzero(columns))
         return _SearchData(priced, priced.with_features(allowed), varying, allowed, columns, named_limits)
 
     def _searched(self, data: _SearchData) -> tuple[Front, Population]:
@@ -446,16 +446,18 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_, self.trained_on_ = front.population, front.trained_on
         self.guarantee_, self.verdict_, self._advice = None, None, ""
+        self._decision: Decision = "none"
         sizes, validated = front.sizes, values.get("validation")
         if "tests" in values:
             self.guarantee_ = guaranteed_member(sizes, self._quality, values["tests"].differences, self.margin)
             self.chosen_ = self.guarantee_.chosen
+            self._decision = "use" if self.guarantee_.shown else "keep"
             self._advice = self.guarantee_.sentence(sizes, self._n_allowed, self._scored_by.name, self.margin)
         else:
             rule = "half-se" if self.final == "auto" and validation is not None else self.final
             self.chosen_ = choose_member(rule, sizes, self._quality, values[chosen_by].members)
             if validated is not None:
-                self._advice = advice_against(
+                self._decision, self._advice = decided(
                     self.chosen_, sizes, validated.members, validated.reference, all_allowed=self._all_allowed
                 )
         self.support_ = self.front_support_[self.chosen_]
@@ -548,6 +550,7 @@ class MOFSRank(ShapesMixin, RankingEstimator):
             self._n_allowed,
             can_differ=self._scored_by.can_differ(data),
             margin=self.margin,
+            decision=self._decision,
             advice=self._advice,
             level=level,
         )

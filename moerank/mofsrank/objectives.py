@@ -32,6 +32,7 @@ from moerank.metrics import Metric
 from moerank.solvers import is_code, load_code, plugins
 from moerank.statistics import largest_loss, mean_and_error, shown_above, smallest_within_error
 from moerank.training.pair_moments import PairMoments
+from moerank.verdict import Decision, short
 
 FRONT = ("features", "error")
 """The default objectives."""
@@ -457,8 +458,12 @@ def knee(sizes: Integers, means: Vector) -> int:
     return bend if above[bend] > 1e-12 else best
 
 
-def advice_against(chosen: int, sizes: Integers, per_query: Matrix, reference: Vector, *, all_allowed: bool) -> str:
-    """Return advice if the chosen member is worse than all features by more than a paired standard error, else "".
+def decided(
+    chosen: int, sizes: Integers, per_query: Matrix, reference: Vector, *, all_allowed: bool
+) -> tuple[Decision, str]:
+    """Return the decision of validation queries on the chosen member, and the reason; see `moerank.verdict.Verdict`.
+
+    A member loses if it ranks below all features by more than a paired standard error.
 
     `per_query` (n_queries, n_members) and `reference` (n_queries,) are the metric of the members and of the ranker on
     all features. `all_allowed` tells whether the limits allow all features together.
@@ -466,14 +471,14 @@ def advice_against(chosen: int, sizes: Integers, per_query: Matrix, reference: V
     gains, errors = np.transpose([mean_and_error(values - reference) for values in per_query.T])
     harmless = gains >= -np.nan_to_num(errors)  # a single query has no error
     if harmless[chosen]:
-        return ""
-    loss = f"{-gains[chosen]:.3f}"
+        return "use", ""
+    loss = short(-gains[chosen])
     if not harmless.any():
-        advice = "Keep all features" if all_allowed else "Allow more features or a larger cost"
-        return f"{advice}: on validation every member of the front ranked worse, this one by {loss}"
+        reason = f"On validation every set of the front ranked worse than all features, the chosen one by {loss}"
+        return "keep" if all_allowed else "limits", reason
     smallest = int(sizes[harmless].min())
-    ranked = f"On validation this member ranked worse than all features, by {loss}"
-    return f"{ranked}; the smallest member that did not has {smallest} features"
+    ranked = f"On validation this set ranked worse than all features, by {loss}"
+    return "loss", f"{ranked}; the smallest set that did not has {smallest} features"
 
 
 GUARANTEE_STREAM = 0x677561  # number of the random stream that halves the validation queries
@@ -508,9 +513,8 @@ class Guarantee(NamedTuple):
         loss = f"less than {margin:g} {metric} against all of them, with 95 % confidence by {queries}"
         if self.shown:
             return f"{size} of {n_allowed} features lose {loss}{'; the next smaller set fails the test' * self.smaller}"
-        least = f"{size} features lose less than {ceil(1000 * self.largest_loss) / 1000:g}"
-        advice = least if self.largest_loss < 1 else "keep all features"
-        return f"No member of the front passes the test that it loses {loss}; {advice}"
+        least = f"; {size} features lose less than {ceil(1000 * self.largest_loss) / 1000:g}"
+        return f"No set of the front passes the test that it loses {loss}{least * (self.largest_loss < 1)}"
 
 
 def halves(validation: RankingData, seed: int) -> tuple[RankingData, RankingData]:

@@ -12,7 +12,7 @@ from moerank.arrays import Integers, Mask, Vector
 from moerank.checks import check_positive, check_room
 from moerank.data import RankingData
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers.adapter import train_on_subsets
+from moerank.rankers.adapter import train_on_subsets, varying_for
 from moerank.rankers.base import LinearRanker, Ranker
 from moerank.rankers.population import LinearPopulation, Population
 from moerank.rankers.rank_svm import RankSVM
@@ -97,7 +97,7 @@ class Selection(Ranker):
             "test",
             measure.name,
             int(self.support_.sum()),
-            self.n_features_in_,
+            int(np.count_nonzero(varying_for(ranker, train) | self.support_)),
             can_differ=measure.can_differ(test),
             margin=margin,
             against=" ".join(repr(ranker).split()),

@@ -14,11 +14,15 @@ from matplotlib.figure import Figure
 from moerank.checks import check_choice
 from moerank.figures import FIGURES
 from moerank.studies.problem import Problem
-from moerank.studies.results import NoResultsError, Results, front_quality, means_over_folds, query_pairs
+from moerank.studies.results import (
+    NoResultsError,
+    Results,
+    default_reference,
+    front_quality,
+    means_over_folds,
+    query_pairs,
+)
 from moerank.studies.study import Study
-
-# Default references in order of preference.
-REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")
 
 ALPHA = 0.05
 """Level of significance."""
@@ -31,7 +35,7 @@ class Report:
     ----------
     study : Study
     reference : str, optional
-        Label of a solver; by default the first one of `REFERENCES`.
+        Label of a solver; by default the first one of `moerank.studies.results.REFERENCES`.
     metrics : sequence of str, default ()
         Metrics of the results tables instead of those of the study: any of NDCG@1 to 10, P@1 to 10, MAP and MeanNDCG.
 
@@ -48,9 +52,8 @@ class Report:
         self.results = Results(study.results())
         if not self.results:
             raise NoResultsError(f"{study.out} has no finished cell yet; run the study first")
-        labels = self.results.solvers
-        self.reference = reference or next((name for name in REFERENCES if name in labels), labels[0])
-        check_choice(labels, reference=self.reference)
+        self.reference = reference or default_reference(self.results)
+        check_choice(self.results.solvers, reference=self.reference)
         self._metrics = metrics
         for problem in self.problems:
             self.metrics(problem)

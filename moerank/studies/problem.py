@@ -367,7 +367,7 @@ def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None
         ...
     ValueError: --set ensemble.generatons: unknown key [ensemble] generatons; did you mean generations?
     """
-    path = _problem_path(problem)
+    path = problem_path(problem)
     if reader_of(path) is not None:
         raise ValueError(f"{path} is a table, not a problem file; moerank init {path} writes one")
     overrides = overrides or {}
@@ -435,7 +435,8 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
     return changed.located_in(problem._folder) if problem._folder else changed
 
 
-def _problem_path(problem: str | Path) -> Path:
+def problem_path(problem: str | Path) -> Path:
+    """Return the path of a problem file, or of the shipped problem of this name."""
     check_path(problem=problem)
     shipped = shipped_problems()
     path = shipped.get(str(problem), Path(problem))

@@ -246,7 +246,7 @@ class Result(Stored):
     shapes : list of Shape
         What each feature of the chosen member adds to its score, if it adds up functions of one or two features.
     baselines : list of Member
-        All features, the best single feature, LambdaMART on all features, and FSMRank.
+        All features, the best single feature, and LambdaMART on all features.
     certificate : Certificate or None
         The bounds for the front that ``moerank certify`` has proved.
     convergence : dict of Convergence
@@ -295,6 +295,11 @@ class Result(Stored):
     def best(self) -> Member:
         """The chosen member of the front."""
         return self.front[self.chosen]
+
+    @property
+    def n_allowed(self) -> int:
+        """The number of features that rankers can use: those of the verdict, without it those of the table."""
+        return len(self.feature_names) if self.verdict is None else self.verdict.n_allowed
 
     @property
     def goal(self) -> str:

@@ -362,6 +362,15 @@ def compare_runs(values: pd.Series, solver: str, reference: str) -> statistics.P
     return statistics.compare_paired(difference, np.zeros(len(difference)))
 
 
+# Default references in order of preference.
+REFERENCES = ("all features", "ranksvm-primal", "rankrls", "fsmrank")
+
+
+def default_reference(results: Results) -> str:
+    """Return the solver with which others are compared by default."""
+    return next((name for name in REFERENCES if name in results.solvers), results.solvers[0])
+
+
 def against_reference(results: Results, reference: str, metric: str, part: str = "test") -> pd.DataFrame:
     """Compare every solver with a reference solver, query by query over all folds that both have.
 
@@ -419,7 +428,7 @@ def verdicts(results: Results) -> pd.DataFrame:
             "n_features": round(n_features),
             "margin": max(verdict.margin for verdict in every),
         }
-        total |= {"against": against, "advice": "", "rival": ""}
+        total |= {"against": against, "decision": "none", "advice": "", "rival": ""}
         findings = [sum(verdict.finding == finding for verdict in every) for finding in ("loss", "gain")]
         equivalent = sum(verdict.equivalent for verdict in every)
         rows.append((solver, against, len(every), n_features, every[0].model_copy(update=total), *findings, equivalent))

@@ -43,7 +43,6 @@ from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Convergence, Member, Result, Times
 from moerank.studies.solver import Solver, changed_parameters, digest_of, identity_of
-from moerank.training.pairs import LONGEST_LIST
 from moerank.verdict import Verdict, judge
 from moerank.version import VERSION
 
@@ -207,26 +206,6 @@ def measured_baselines(
     return members
 
 
-def fsm_rank(solver: str, verdict: Verdict | None, measure: Measure, tuning: Metric, report: Progress) -> list[Member]:
-    """Report the verdict, which does not need FSMRank, and return FSMRank as the last baseline.
-
-    It is left out if it is the solver itself, on more than two million preference pairs, where its grid takes longer
-    than the search, and on weighted data, which it does not support.
-    """
-    train = measure.parts["train"]
-    if solver == "fsmrank" or train.n_pairs > LONGEST_LIST or train.is_weighted:
-        return []
-    if verdict is not None:
-        report("verdict", 1.0, verdict.sentence)
-    report("FSMRank", 0.0, "after the front")
-    ranker = tuned(
-        solvers.make_solver("fsmrank"), measure.parts, tuning, (), lambda share: report("FSMRank", share, "tuning")
-    )
-    member = measure.fitted("FSMRank", ranker.fit(train))
-    report("FSMRank", 1.0, "measured")
-    return [member]
-
-
 def _best_single_feature(measure: Measure) -> Member:
     """Rank by each feature, ascending and descending, and return the best such ranker on the training part."""
     values = single_feature_values(measure.parts["train"], measure.metrics[0])
@@ -340,7 +319,6 @@ def run_fold(
         estimator, seconds = _trained(solver, estimator, parts, tuning, report)
         front, chosen = _front(estimator, solver.label, measure)
         verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin, tuning)
-        compared += fsm_rank(solver.name, verdict, measure, tuning, report) if baselines else []
     return Result(
         problem=problem.name,
         fold=fold,

@@ -1,5 +1,10 @@
 import json
+import os
+import shlex
 import statistics
+import subprocess
+import sys
+from pathlib import Path
 
 import ir_measures
 import numpy as np
@@ -7,14 +12,15 @@ import pytest
 from helpers.drawn import OF_EVERY_SEARCH
 
 from moerank.cli.progress import StageProgress
-from moerank.exports import FORMATS
 from moerank.solvers import solvers
 from moerank.studies.result import Result
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
 PROGRESS = "moerank.cli.progress.StageProgress"
-FILES = sorted(["front.csv", "model.json", "result.json", *(f"{name}.png" for name in OF_EVERY_SEARCH)])
+FILES = sorted(
+    ["front.csv", "model.json", "result.json", "decision.json", *(f"{name}.png" for name in OF_EVERY_SEARCH)]
+)
 
 
 def what_stays(text):
@@ -24,14 +30,47 @@ def what_stays(text):
     return result
 
 
-def test_run_prints_a_table_and_writes_the_files(command, tmp_path, tiny_result):
+def test_run_prints_the_decision_and_writes_the_files(command, tmp_path, tiny_result):
     outcome = command("run", "TINY", "--fold", 2, "--seed", 4)
     out = tmp_path / "results" / "tiny-fold2-seed4"
     assert outcome.exit_code == 0
     assert sorted(path.name for path in out.iterdir()) == FILES
     assert what_stays((out / "result.json").read_text()) == what_stays(tiny_result.to_json())
     lines = outcome.stdout.splitlines()
-    rows = [line.split() for line in lines]
+    assert len(lines) <= 20 and max(map(len, lines)) <= 80
+    assert [line.split(":")[0] for line in outcome.stderr.splitlines()] == [
+        "baselines",
+        *(stage.replace("_", " ") for stage in tiny_result.convergence),
+    ]
+    d = np.subtract(*(m.per_query["validation"]["NDCG@10"] for m in (tiny_result.best, tiny_result.baselines[0])))
+    n = len(tiny_result.best.features)
+    assert d.mean() >= -d.std(ddof=1) / len(d) ** 0.5
+    assert lines[2] == f"  USE {n} OF 20 FEATURES. On validation they lose at most one standard error."
+    text = " ".join(outcome.stdout.split())
+    assert tiny_result.verdict.outcome[1:] in text and text.count("estimated") + text.count("Estimated") == 1
+    sizes, validation, test = ([*line.split()[1:]] for line in lines if line.startswith(("  feat", "  vali", "  test")))
+    ranked = {f"{len(m.features)}{'*' * (m is tiny_result.best)}": m for m in tiny_result.front}
+    ranked["20"] = tiny_result.baselines[0]
+    assert sizes == [size for size in ranked if size in sizes] and sizes[-1] == "20"
+    for number, size in enumerate(sizes):
+        member = ranked[size]
+        for part, values in (("validation", validation), ("test", test)):
+            assert float(values[number]) == pytest.approx(member.scores[part]["NDCG@10"], abs=5.1e-4)
+    weights = dict(zip(tiny_result.names(tiny_result.best.features), tiny_result.best.weights, strict=True))
+    names = sorted(weights, key=lambda name: -abs(weights[name]))
+    assert f"The {n}: {', '.join(names)}"[:100] in text
+    course = tiny_result.convergence["feature_selection"]
+    half = course.evaluations[-1] / 2
+    first = max(h for seen, h in zip(course.evaluations, course.hypervolume, strict=True) if seen <= half)
+    added = 1 - first / course.hypervolume[-1]
+    assert added < 0.02
+    assert f"The search had nearly converged: its second half improved the front by {100 * added:.1f} %." in text
+    assert f"Files in results/tiny-fold2-seed4: {', '.join(name for name in FILES if name != 'decision.json')}" in text
+    assert lines[-1] == "  Next: moerank export results/tiny-fold2-seed4 --format solr"
+
+
+def test_the_table_has_every_member(command, tiny_result):
+    rows = [line.split() for line in command("run", "TINY", "--fold", 2, "--seed", 4, "--table").stdout.splitlines()]
     for number, member in enumerate(tiny_result.front):
         values = [f"{member.scores[part][m]:.4f}" for m in tiny_result.metrics for part in member.scores]
         name = [str(number + 1), *(["chosen"] if number == tiny_result.chosen else [])]
@@ -39,26 +78,77 @@ def test_run_prints_a_table_and_writes_the_files(command, tmp_path, tiny_result)
     for baseline in tiny_result.baselines:
         values = [f"{baseline.scores[part][m]:.4f}" for m in tiny_result.metrics for part in baseline.scores]
         assert [*baseline.name.split(), str(len(baseline.features)), *values] in rows
-    sentence = " ".join(" ".join(lines).split())
-    for name, weight in zip(tiny_result.names(tiny_result.best.features), tiny_result.best.weights, strict=True):
-        assert f"{name} ({weight:+.3g})" in sentence
-    course = tiny_result.convergence["feature_selection"]
-    n, half = course.evaluations[-1], course.evaluations[-1] / 2
-    first = max(h for seen, h in zip(course.evaluations, course.hypervolume, strict=True) if seen <= half)
-    added = 1 - first / course.hypervolume[-1]
-    assert f"second half of the {n} evaluations of feature selection added {added:.1%} of the front's" in sentence
-    assert f"Wrote to results/tiny-fold2-seed4: {', '.join(FILES)}" in outcome.stdout
-    stages = ["baselines", "instance selection", "feature selection", "ensemble", "FSMRank"]
-    assert [line.split(":")[0] for line in outcome.stderr.splitlines()] == stages
+
+
+def test_the_decision_is_printed_and_stored_before_figures_are_drawn(command, tmp_path, monkeypatch):
+    def fail(result, folder):
+        assert (folder / "result.json").exists()
+        raise OSError(28, "no space left", "front.png")
+
+    monkeypatch.setattr("moerank.figures.draw_run_figures", fail)
+    outcome = command("run", "TINY", "--out", "here")
+    assert outcome.exit_code == 2
+    assert " OF 20 FEATURES" in outcome.stdout
+
+
+SHOWN_WITHOUT = """
+import sys
+from moerank.cli.app import app
+try:
+    app(sys.argv[1:])
+finally:
+    slow = {"numba", "lightgbm", "matplotlib", "pandas", "scipy", "sklearn"} & set(sys.modules)
+    print(*slow, file=sys.stderr)
+"""
+
+
+def test_a_finished_run_is_shown_from_its_summary(command, tmp_path, tiny_problem_file):
+    words = ["run", str(tiny_problem_file), "--out", "here"]
+    first = command(*words).stdout
+    again = subprocess.run(
+        [sys.executable, "-c", SHOWN_WITHOUT, *words],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+    )
+    assert again.stdout == first
+    assert again.stderr == "here already holds the finished run (--again repeats it)\n\n"
+    default = command("run", "TINY").stdout
+    assert command("run", "TINY").stdout == default != command("run", "TINY", "--seed", 1).stdout
+    result = json.loads((tmp_path / "here" / "result.json").read_text())
+    (tmp_path / "here" / "result.json").write_text(json.dumps(result | {"seed": 7}))  # somebody changed it later
+    assert "seed 7" in command(*words).stdout
+
+
+def test_where_all_features_are_better_another_ranker_is_next(command, tmp_path):
+    command("run", "TINY", "--out", "here")
+    path = tmp_path / "here" / "result.json"
+    stored = json.loads(path.read_text())
+    stored["verdict"] |= {"decision": "keep", "advice": "On validation every set lost"}
+    for rival, option in (("", "--backend=additive"), ("LambdaMART is better", "--set=search.refit=lambdamart")):
+        stored["verdict"]["rival"] = rival
+        path.write_text(json.dumps(stored))
+        lines = command("run", "TINY", "--out", "here").stdout.splitlines()
+        assert lines[2] == "  KEEP ALL 20 FEATURES. On validation every set lost."
+        assert lines[-2] == "  Next: label more queries, or try another ranker:"
+        assert f" {option} --out here-" in lines[-1]
+        assert command(*shlex.split(lines[-1])[1:]).exit_code == 0
+    stored["verdict"]["decision"] = "limits"
+    path.write_text(json.dumps(stored))
+    text = command("run", "TINY", "--out", "here").stdout
+    assert "  RAISE THE LIMITS. " in text
+    assert text.splitlines()[-1].startswith("  Next: raise the limits")
 
 
 def test_the_verdict_on_a_selection_is_printed_and_stored(command, tmp_path):
     outcome = command("run", "TINY", "--solver", "gas", "--set", "search.margin=0.02")
     verdict = json.loads((tmp_path / "results" / "tiny-gas-fold1-seed0" / "result.json").read_text())["verdict"]
-    assert f"Verdict: {verdict['sentence']}.\n" in outcome.stdout
-    assert " against RankSVM(C=" in verdict["sentence"]
+    assert f"  {verdict['n_features']} OF 20 FEATURES.\n" in outcome.stdout  # validation compared nothing
+    assert " against RankSVM(C=" in " ".join(outcome.stdout.split())
     assert verdict["margin"] == 0.02 and "test queries: too few to tell" in verdict["sentence"]
-    assert "Verdict" not in command("run", "TINY", "--solver", "rankrls").stdout
+    assert " OF 20 FEATURES" not in command("run", "TINY", "--solver", "rankrls").stdout
 
 
 def test_set_changes_the_problem(command):
@@ -86,7 +176,8 @@ def test_all_folds_are_averaged_and_finished_ones_not_run_again(command, tmp_pat
     rows = json.loads(first.stdout)
     out = tmp_path / "results" / "tiny-seed0"
     assert [row["fold"] for row in rows if row["solver"] == "mofsrank"] == [1, 2, 3, 4, 5]
-    assert all(sorted(path.name for path in (out / f"fold{k}").iterdir()) == FILES for k in range(1, 6))
+    files = [name for name in FILES if name != "decision.json"]
+    assert all(sorted(path.name for path in (out / f"fold{k}").iterdir()) == files for k in range(1, 6))
     (out / "fold3" / "result.json").unlink()
     runs = []
     enter = StageProgress.__enter__
@@ -94,10 +185,12 @@ def test_all_folds_are_averaged_and_finished_ones_not_run_again(command, tmp_pat
     again = command("run", "TINY", "--fold", "all", "--resume")
     assert len(runs) == 1
     assert again.stderr.count("already holds the finished run") == 4
-    for name in ("mofsrank", "all features", "best single feature", "FSMRank"):
-        values = [row["test MAP"] for row in rows if row["solver"] == name]
-        value = f"{statistics.fmean(values):.4f} ± {statistics.stdev(values) / 5**0.5:.4f}"
-        assert any(line.startswith(name) and value in line for line in again.stdout.splitlines())
+    for name in ("mofsrank", "all features", "best single feature"):
+        mean = statistics.fmean(row["test NDCG@10"] for row in rows if row["solver"] == name)
+        assert any(
+            line.startswith(name) and f" {mean:.3f}".replace("0.", ".") in line for line in again.stdout.splitlines()
+        )
+    assert "Against all features on 15 test queries (paired t tests, Holm). " in " ".join(again.stdout.split())
 
 
 @pytest.mark.parametrize("stage", ["instance_selection", "feature_selection", "ensemble", "writing"])
@@ -141,14 +234,6 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
     assert json.loads(outcome.stdout) == json.loads(before) and outcome.stdout.isascii()
     outcome = command("run", "TINY", "--out", "here")
     assert outcome.stderr == "here already holds the finished run (--again repeats it)\n"
-    assert outcome.stdout.endswith(f"Next: moerank export here --format solr (or {', '.join([*FORMATS][1:])})\n")
-    changed = json.loads(before)
-    changed["verdict"]["rival"] = "LambdaMART on all features is better by .1"
-    (tmp_path / "here" / "result.json").write_text(json.dumps(changed))
-    last = command("run", "TINY", "--out", "here").stdout.splitlines()[-2:]
-    again = "--set search.refit=lambdamart --out here-lambdamart (trains LambdaMART on the features of each member)"
-    assert last[0].startswith("Next: moerank run ") and last[0].endswith(again)
-    assert last[1].startswith("Next: moerank export here")
     assert "ensemble: generation" in command("run", "TINY", "--out", "here", "--again").stderr
     outcome = command("run", "TINY", "--out", "here", "--set", "ensemble.population=9")
     assert outcome.exit_code == 2

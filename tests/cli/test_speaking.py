@@ -1,5 +1,7 @@
 """What commands say and to whom: --quiet, -h, folders of others."""
 
+import re
+
 import pytest
 
 from moerank.studies.result import read_result
@@ -19,7 +21,7 @@ def test_a_quiet_run_prints_the_verdict_alone(command, tmp_path):
     assert outcome.stderr == ""
     assert command("run", "TINY", "-q", "--out", "here").stderr == ""
     ranker = command("run", "TINY", "-q", "--solver", "rankrls", "--out", "there")
-    assert ranker.stdout.startswith("Wrote to there: ")
+    assert ranker.stdout.startswith("Files in there: ")
     assert command("run", "TINY", "-q", "--fold", "9").stderr.startswith("error: fold must be at most 5, not 9")
 
 
@@ -29,9 +31,8 @@ def test_files_of_others_are_neither_replaced_nor_claimed(command, tmp_path):
     (folder / "notes.txt").write_text("mine")
     outcome = command("run", "TINY", "--out", "here")
     assert outcome.exit_code == 0
-    (last,) = [line for line in outcome.stdout.splitlines() if line.startswith("Wrote to here: ")]
-    written = last.removeprefix("Wrote to here: ").split(", ")
-    assert sorted([*written, "notes.txt"]) == sorted(path.name for path in folder.iterdir())
+    written = re.search(r"Files in here: (.*?\w+)\s+Next: ", outcome.stdout, re.DOTALL)[1].replace(",", "").split()
+    assert sorted([*written, "decision.json", "notes.txt"]) == sorted(path.name for path in folder.iterdir())
     for name in ("front.csv", "features.png"):
         other = tmp_path / f"other-{name}"
         other.mkdir()

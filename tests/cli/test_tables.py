@@ -2,14 +2,14 @@
 
 import statistics
 
+import numpy as np
 import pytest
 from helpers.changes import replace
 from helpers.further_objective import cost, with_cost
 
 from moerank.cli.messages import notice
-from moerank.cli.tables import front_table, output, study_table, text_table
-from moerank.studies.problem import Published
-from moerank.studies.results import Results
+from moerank.cli.tables import decision, front_table, output, study_table, text_table
+from moerank.studies.results import Results, against_reference
 
 
 @pytest.fixture
@@ -34,9 +34,11 @@ def test_members_have_a_column_for_each_further_objective(tiny_result, shown):
         name = [str(number + 1), *(["chosen"] if number == priced.chosen else [])]
         expected = [*name, str(len(member.features)), f"{cost(member.features):.4g}"]
         assert expected in [row[: len(expected)] for row in rows]
-    assert ["FSMRank", str(len(priced.baselines[-1].features)), f"{cost(priced.baselines[-1].features):.4g}"] in [
-        row[:3] for row in rows
-    ]
+    assert ["all", "features", "20", f"{cost(range(20)):.4g}"] in [row[:4] for row in rows]
+    lines = decision(priced).splitlines()
+    costs = next(line.split()[1:] for line in lines if line.startswith("  cost"))
+    assert costs[-1] == f"{cost(range(20)):.3g}"
+    assert max(map(len, lines)) <= 80
     assert not any("cost" in row for row in shown(front_table(tiny_result)))
 
 
@@ -45,40 +47,51 @@ def with_seconds(run, seconds):
     return replace(run, times=run.times.model_copy(update={"tuning": seconds / 3, "solver": seconds}))
 
 
-def mean_of(runs, count):
-    return f"{statistics.fmean(getattr(run, count) for run in runs):,.0f}"
-
-
-def test_a_study_has_means_and_errors_of_each_solver(tiny_study, shown):
-    problem = tiny_study.problems[0].model_copy(
-        update={"published": (Published(method="Theirs", solver="fsmrank", scores={"MAP": 0.25}, source="a paper"),)}
-    )
+def test_a_study_has_the_differences_from_a_reference_with_the_tests_of_the_report(tiny_study, shown):
     results = Results(
         with_seconds(with_cost(run), 0.1 + number**0.5) for number, run in enumerate(tiny_study.results())
     )
-    rows = {row[0]: row for row in shown(study_table(problem, results)) if row}
-    heads = ["cells", "features", "cost", "NDCG@10", "published", "MAP", "published", "trained", "seconds"]
-    assert rows["solver"][1:] == heads
+    table, finding = study_table(results)
+    rows = {row[0]: row for row in shown(table) if row}
+    assert rows["solver"][1:] == ["features", "cost", "NDCG@10", "against", "ranksvm-primal", "s"]
+    tests = against_reference(results, "ranksvm-primal", "NDCG@10").set_index("solver")
     for solver in results.solvers:
         runs = results.among([solver])
 
-        def words(value, digits, runs=runs):
-            folds = [statistics.fmean(value(run) for run in runs if run.fold == fold) for fold in (1, 2)]
-            return [f"{statistics.fmean(folds):.{digits}f}", "±", f"{statistics.stdev(folds) / 2**0.5:.{digits}f}"]
+        def mean(value, runs=runs):
+            return statistics.fmean(statistics.fmean(value(run) for run in runs if run.fold == fold) for fold in (1, 2))
 
-        expected = [
-            *(solver, str(len(runs))),
-            *words(lambda run: len(run.best.features), 1),
-            *words(lambda run: cost(run.best.features), 4),
-            *words(lambda run: run.best.scores["test"]["NDCG@10"], 4),
-            *words(lambda run: run.best.scores["test"]["MAP"], 4),
-            *(["0.2500"] if solver == "fsmrank" else []),
-            *([mean_of(runs, "n_trained"), "of", mean_of(runs, "n_evaluations")] if runs[0].convergence else []),
-            *words(lambda run: run.times.tuning + run.times.solver, 1),
-        ]
-        assert rows[solver] == expected
-    single = shown(study_table(problem, Results(run for run in results if run.fold == 1)))
-    assert not any("±" in row for row in single if row[:1] == ["fsmrank"])
+        words = rows[solver]
+        assert words[1] == f"{mean(lambda run: len(run.best.features)):.1f}"
+        assert words[2] == f"{mean(lambda run: cost(run.best.features)):.4f}"
+        assert float(words[5]) == pytest.approx(mean(lambda run: run.best.scores["test"]["NDCG@10"]), abs=5.1e-4)
+        assert words[-1] == f"{mean(lambda run: run.times.tuning + run.times.solver):.1f}"
+        if solver == "ranksvm-primal":
+            assert words[6] == "reference"
+            continue
+        values = results.query_values("NDCG@10")
+        d = np.subtract(*(np.concatenate([*values[name].values()]) for name in (solver, "ranksvm-primal")))
+        assert float(words[6].replace("−", "-")) == pytest.approx(d.mean(), abs=5.1e-4)
+        assert float(words[8]) == pytest.approx(d.std(ddof=1) / len(d) ** 0.5, abs=5.1e-4)
+        word = "undecided" if tests.loc[solver, "holm"] > 0.05 else "worse" if d.mean() < 0 else "better"
+        assert words[9] == f"{word},"
+        head = "Too few queries to tell" if word == "undecided" else word.capitalize()
+        assert solver in finding.partition(f" {head}: ")[2].partition(". ")[0]
+    assert finding.startswith("Against ranksvm-primal on 6 test queries (paired t tests, Holm). ")
+    assert study_table(results.among(["fsmrank"]))[1] == ""
+
+
+@pytest.mark.parametrize(("shift", "word"), [(-0.3, "Worse"), (0.3, "Better")])
+def test_the_finding_of_a_study_is_that_of_its_tests(tiny_study, shift, word):
+    """A solver whose queries all lie on one side of the reference, by about as much."""
+    results = Results(tiny_study.results()).among(["fsmrank", "ranksvm-primal"])
+    other = {run.fold: run.best.per_query["test"]["NDCG@10"] for run in results if run.solver == "ranksvm-primal"}
+    moved = []
+    for run in results:
+        values = np.add(other[run.fold], shift + 0.01 * np.arange(len(other[run.fold]))).tolist()
+        best = replace(run.best, per_query={"test": {"NDCG@10": values}})
+        moved.append(replace(run, front=[best], chosen=0) if run.solver == "fsmrank" else run)
+    assert study_table(Results(moved))[1].endswith(f"(paired t tests, Holm). {word}: fsmrank.")
 
 
 def test_labels_are_shown_as_they_are(capsys):

@@ -10,7 +10,7 @@ from helpers.changes import replace
 from helpers.drawn import assert_legible, panels_of, texts_on_the_page
 
 from moerank.figures import FIGURES
-from moerank.figures.panels import MOST_LINES, apart_from_first, best_of_families, judged
+from moerank.figures.panels import MOST_LINES, apart_from_first, best_of_families
 from moerank.figures.style import encode, save_figure
 from moerank.rankers.shapes import Shape
 from moerank.solvers import FAMILIES, solvers
@@ -177,17 +177,17 @@ def test_findings_are_worded_by_what_is_shown(results):
     (run, *_) = [result for result in results if result.solver == "fsmrank"]
     size = f"{run.verdict.n_features} of 20 features"
     for difference, n, words in [
-        (-0.05, 400, f"{size}: a loss of 0.050 NDCG@10 is detected on 400 test queries"),
-        (0.05, 400, f"{size}: a gain of 0.050 NDCG@10 is detected on 400 test queries"),
-        (0.0, 1000, f"{size} rank as well as all features, within 0.005, on 1,000 test queries"),
-        (0.0, 40, f"{size}: no difference from all features is detected on 40 test queries"),
-        (-0.05, 8, f"{size}; too few queries to tell a difference from all features"),
+        (-0.05, 400, f"{size}, at a loss: they score .050 below all 20, which is detected on 400 test queries"),
+        (0.05, 400, f"{size}: they score .050 above all 20, which is detected on 400 test queries"),
+        (-0.0003, 1000, f"{size}: they score .000 below all 20, which is within .005 on 1,000 test queries"),
+        (-0.002, 40, f"{size}: they score .002 below all 20, which 40 test queries cannot tell from 0"),
+        (-0.05, 8, f"{size}: they score .050 below all 20, which 8 test queries cannot tell from 0"),
     ]:
         spread = 0.05 if n == 40 else 0.01
         differences = tuple(np.tile([difference - spread, difference + spread], n // 2).tolist())
-        assert judged(run.verdict.model_copy(update={"n_queries": n, "differences": differences})) == words
+        assert run.verdict.model_copy(update={"n_queries": n, "differences": differences}).title == words
     some = run.verdict.model_copy(update={"n_queries": 500, "differences": (-0.06, -0.04) * 200})
-    assert judged(some).endswith("is detected on the 400 of 500 test queries that can differ")
+    assert some.title.endswith("is detected on the 400 of 500 test queries that can differ")
 
 
 def runs_ahead(step, noise=0.0):

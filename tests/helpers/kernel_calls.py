@@ -2,7 +2,7 @@
 
     python tests/helpers/kernel_calls.py [--record]
 
-Prints, as JSON, which kernels a run calls up to its verdict and after it. With --record it also runs all solvers, and
+Prints, as JSON, which kernels a run calls. With --record it also runs all solvers, and
 data in single precision, measures how long new kernels take to compile, and writes signatures.json.
 """
 
@@ -38,20 +38,13 @@ def called():
 
 
 def calls_of_a_run():
-    """Return the names and types of the kernels that `moerank run digits` calls, by group.
+    """Return the names and types of the kernels that `moerank run digits` calls.
 
     Where its code is on disk, a kernel does not load the kernels that it calls. What is not recorded brings them along.
     """
-    groups = {}
-    with compiled.compiled_ahead(compiled.GROUPS[:2], (), 2):
-        pass
-
-    def report(stage, fraction, text):
-        if stage == "verdict":
-            groups["front"] = called()
-
-    run_fold(load_problem("digits", SHORT), progress=report)
-    return {**groups, "baselines": [entry for entry in called() if entry not in groups["front"]]}
+    compiled.compile_ahead(("front",), 2)
+    run_fold(load_problem("digits", SHORT))
+    return {"front": called()}
 
 
 def call_others():

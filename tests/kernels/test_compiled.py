@@ -269,15 +269,14 @@ except BaseException as error:
 def test_the_record_holds_all_kernels_of_a_run_and_no_others():
     called = json.loads(subprocess.run([sys.executable, str(HELPER)], check=True, capture_output=True).stdout)
     recorded = json.loads(compiled.RECORDED.read_text())
-    for group in ("front", "baselines"):
-        assert {(name, types) for name, types in called[group]} == {(name, types) for name, types, _ in recorded[group]}
+    assert {(name, types) for name, types in called["front"]} == {(name, types) for name, types, _ in recorded["front"]}
 
 
-def test_a_kernel_is_compiled_by_another_process_and_waited_for(tmp_path, monkeypatch):
-    # In a process of its own, whose cache is empty; the kernel that comes later is called at once.
+def test_a_kernel_is_compiled_by_another_process(tmp_path):
+    # In a process of its own, whose cache is empty.
     vector = "Array(float64, 1, 'C', False, aligned=True)"
     scores = [entry for entry in json.loads(compiled.RECORDED.read_text())["front"] if entry[0] == "scores._scores"]
-    recorded = {"front": [["algebra.dot", f"({vector}, {vector})", 1.0], *scores], "baselines": [], "others": []}
+    recorded = {"front": [["algebra.dot", f"({vector}, {vector})", 1.0], *scores], "others": []}
     (tmp_path / "signatures.json").write_text(json.dumps(recorded))
     code = """
 import sys
@@ -290,10 +289,9 @@ from moerank.kernels.compiled import is_on_disk
 compiled.RECORDED = Path("signatures.json")
 entries = compiled.missing(["front"])
 shares = []
-compiled.missing = lambda groups: [entry for entry in entries if entry[0].startswith(groups[0])]
-with compiled.compiled_ahead(["scores"], ["algebra"], 2, lambda: nullcontext(shares.append)):
-    assert dot(np.ones(3), np.ones(3)) == 3.0
-    assert sum(dot.stats.cache_hits.values()) == 1
+compiled.compile_ahead(["front"], 2, lambda: nullcontext(shares.append))
+assert dot(np.ones(3), np.ones(3)) == 3.0
+assert sum(dot.stats.cache_hits.values()) == 1
 assert shares[-1] == 1.0 and shares == sorted(shares)
 assert all(is_on_disk(compiled._kernel(name)) for name, _, _ in entries)
 """
@@ -318,8 +316,8 @@ from moerank.kernels import compiled
 from moerank.kernels.outer import outer
 compiled.missing = lambda groups: [("outer.outer", "(int64,)", 1.0)]
 {how}
-with compiled.compiled_ahead(["front"], ["baselines"], 2):
-    print(outer(1))
+compiled.compile_ahead(["front"], 2)
+print(outer(1))
 """
     assert start(code).communicate(timeout=120)[0] == "2\n"
 

@@ -7,12 +7,13 @@ import pytest
 from scipy import stats
 from sklearn.base import clone
 
-from moerank.data import load_planted_fold
+from moerank.data import RankingData, load_planted_fold
 from moerank.data.folds import of_queries
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.mofsrank.objectives import advice_against, guaranteed_member, halves, knee, values_of
+from moerank.mofsrank.objectives import decided, guaranteed_member, halves, knee, values_of
+from moerank.rankers import FSMRank
 from moerank.statistics import e_value, largest_loss, level_of_each, mean_interval, p_above, p_differs, shown_above
 
 SIZES = np.array([1, 2, 6, 9])
@@ -29,6 +30,9 @@ def test_the_knee_equals_the_largest_distance_from_the_line_between_the_ends():
         assert knee(SIZES, means) == expected
 
 
+SMALL = dict(instance_selection=False, ensemble=False, feature_selection={"population": 12, "generations": 6})
+
+
 def test_the_knee_of_a_front_that_only_falls_is_its_first_member():
     assert knee(SIZES, np.array([0.5, 0.4, 0.3, 0.2])) == 0
     assert knee(np.array([4]), np.array([0.5])) == 0
@@ -40,16 +44,19 @@ def test_advice_names_the_smallest_member_that_does_no_harm():
     reference = rng.random(50)
     losses = np.array([-0.3, -0.2, -0.001, 0.01])
     per_query = reference[:, None] + losses + rng.normal(0, 0.02, (50, 4))
-    assert advice_against(2, SIZES, per_query, reference, all_allowed=True) == ""
-    assert advice_against(3, SIZES, per_query, reference, all_allowed=True) == ""
-    said = advice_against(1, SIZES, per_query, reference, all_allowed=True)
-    assert said.startswith("On validation this member ranked worse than all features, by 0.1")
-    assert said.endswith("; the smallest member that did not has 6 features")
-    said = advice_against(1, SIZES[:2], per_query[:, :2], reference, all_allowed=True)
-    assert said.startswith("Keep all features: on validation every member of the front ranked worse, this one by 0.")
+    assert decided(2, SIZES, per_query, reference, all_allowed=True) == ("use", "")
+    assert decided(3, SIZES, per_query, reference, all_allowed=True) == ("use", "")
+    decision, reason = decided(1, SIZES, per_query, reference, all_allowed=True)
+    assert decision == "loss"
+    assert reason.startswith("On validation this set ranked worse than all features, by .1")
+    assert reason.endswith("; the smallest set that did not has 6 features")
+    for all_allowed, expected in ((True, "keep"), (False, "limits")):
+        decision, reason = decided(1, SIZES[:2], per_query[:, :2], reference, all_allowed=all_allowed)
+        assert decision == expected
+        assert reason.startswith("On validation every set of the front ranked worse than all features, the chosen one")
     reference = np.full(10, 0.5)  # without spread any loss counts
-    assert advice_against(0, SIZES[:1], reference[:, None], reference, all_allowed=True) == ""
-    assert advice_against(0, SIZES[:1], reference[:, None] - 0.25, reference, all_allowed=True) != ""
+    assert decided(0, SIZES[:1], reference[:, None], reference, all_allowed=True)[0] == "use"
+    assert decided(0, SIZES[:1], reference[:, None] - 0.25, reference, all_allowed=True)[0] == "keep"
 
 
 @pytest.mark.parametrize("limit", [{"max_features": 1}, {"max_cost": 1.0}, {"max_features": 5}])
@@ -59,9 +66,9 @@ def test_advice_keeps_the_limits(limit):
     stages = {"instance_selection": False, "feature_selection": budget, "ensemble": False}
     solver = MOFSRank(**stages, limits={**limit, "costs": np.ones(train.n_features)}, random_state=0)
     verdict = solver.fit(train, validation=validation).verdict_
-    assert "eep all features" not in verdict.advice
+    assert verdict.decision != "keep"
     if limit != {"max_features": 5}:
-        assert verdict.advice.startswith("Allow more features or a larger cost: on validation every member")
+        assert verdict.decision == "limits"
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +121,19 @@ def test_the_verdict_compares_with_the_same_ranker_on_all_features(fitted):
     assert raw == solver.verdict(test)
 
 
+@pytest.mark.parametrize("solver", [MOFSRank(random_state=0, **SMALL), FSMRank()])
+def test_a_constant_feature_counts_nowhere(solver):
+    train, validation, test = (
+        RankingData(np.column_stack([part.X, np.full(part.n_documents, 3.0)]), part.y, part.qid)
+        for part in load_planted_fold(1, n_queries=40, n_documents=14, seed=5)
+    )
+    solver.fit(train, validation=validation)
+    verdict = solver.verdict(test) if isinstance(solver, MOFSRank) else solver.verdict(test, train, validation)
+    assert verdict.n_allowed == train.n_features - 1
+    assert f" {train.n_features - 1} features" in verdict.sentence
+
+
 FIVE_SIZES = np.array([1, 2, 4, 6, 9])
-SMALL = dict(instance_selection=False, ensemble=False, feature_selection={"population": 12, "generations": 6})
 
 
 def test_the_e_value_has_an_expectation_of_at_most_1():
@@ -145,7 +163,7 @@ def test_what_cannot_be_shown_is_said_with_the_loss_that_can():
     assert (found.chosen, found.shown) == (4, False)
     assert found.sentence(FIVE_SIZES, 12, "MAP", 0.02).endswith("chose nothing else; 9 features lose less than 0.058")
     few = guaranteed_member(FIVE_SIZES, np.array([0.2, 0.5, 0.6, 0.7, 0.8]), np.full((2, 5), -1.0), 0.02)
-    assert few.sentence(FIVE_SIZES, 12, "MAP", 0.02).endswith("chose nothing else; keep all features")
+    assert few.sentence(FIVE_SIZES, 12, "MAP", 0.02).endswith("chose nothing else")
 
 
 @pytest.mark.parametrize("n", [5, 29, 30, 200])

@@ -34,8 +34,8 @@ def test_values_are_those_of_the_weights(tiny_result, parts):
 
 
 def test_baselines(tiny_result, parts):
-    every, single, fsm_rank = tiny_result.baselines
-    assert [every.name, single.name, fsm_rank.name] == ["all features", "best single feature", "FSMRank"]
+    every, single = tiny_result.baselines
+    assert [every.name, single.name] == ["all features", "best single feature"]
     assert every.features == tuple(range(parts["train"].n_features))
     assert every.parameters["alpha"] > 0
     ranked = {
@@ -45,8 +45,6 @@ def test_baselines(tiny_result, parts):
     }
     best = max(ranked, key=ranked.get)
     assert (single.features, single.weights) == ((best[0],), (best[1],))
-    assert 0 < len(fsm_rank.features) <= parts["train"].n_features
-    assert all(fsm_rank.weights)
 
 
 def test_a_feature_that_ranks_downwards_is_found_as_such():
@@ -75,7 +73,7 @@ def test_ablations_leave_out_their_stage(tiny_problem, solver, stages):
     seen = []
     result = run_fold(tiny_problem, solver=solver, progress=lambda stage, fraction, text: seen.append(stage))
     assert list(result.convergence) == list(result.times.stages) == stages
-    assert list(dict.fromkeys(seen)) == ["baselines", *stages, "verdict", "FSMRank"]
+    assert list(dict.fromkeys(seen)) == ["baselines", *stages]
     for stage in stages:
         history = result.convergence[stage]
         assert history.generation == [1, 2, 3]
@@ -87,12 +85,9 @@ def test_ablations_leave_out_their_stage(tiny_problem, solver, stages):
 def test_a_ranker_is_tuned_and_stands_alone(tiny_problem, tiny_result):
     result = run_fold(tiny_problem, 2, solver="rankrls")
     assert result.convergence == {}
-    assert [ranker.name for ranker in result.baselines] == ["best single feature", "FSMRank"]
+    assert [ranker.name for ranker in result.baselines] == ["best single feature"]
     (ranker,) = result.front
     assert replace(ranker, name="all features", paired_error=None) == tiny_result.baselines[0]
-    result = run_fold(tiny_problem, 2, solver="fsmrank")
-    assert [baseline.name for baseline in result.baselines] == ["all features", "best single feature"]
-    assert replace(result.best, name="FSMRank") == tiny_result.baselines[2]
 
 
 def test_the_backend_of_the_problem_is_used(tiny_problem_file, tiny_result):
@@ -192,7 +187,7 @@ def problem_of(label):
 def test_the_verdict_names_trees_that_are_detectably_better(label, found):
     problem = problem_of(label)
     result = run_fold(problem)
-    trees, _ = result.baselines[-2:]
+    trees = result.baselines[-1]
     assert trees.name == "LambdaMART"
     said = "LambdaMART on all features is better by" in result.verdict.sentence
     assert said == found
