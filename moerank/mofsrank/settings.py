@@ -11,21 +11,8 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import joblib
 import numpy as np
+import pydantic
 from numpy.typing import ArrayLike
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    SerializerFunctionWrapHandler,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
 from pydantic.json_schema import SkipJsonSchema
 from pymoo.core.termination import Termination
 from pymoo.termination import get_termination
@@ -55,28 +42,30 @@ def _named(features: Any) -> tuple[Any, ...]:
 
 
 # Features by their columns, counted from 0, or by their names.
-Features: TypeAlias = Annotated[tuple[Any, ...], BeforeValidator(_named, json_schema_input_type=tuple[int | str, ...])]
+Features: TypeAlias = Annotated[
+    tuple[Any, ...], pydantic.BeforeValidator(_named, json_schema_input_type=tuple[int | str, ...])
+]
 
 
-def at_least(least: int, most: int | None = None) -> BeforeValidator:
+def at_least(least: int, most: int | None = None) -> pydantic.BeforeValidator:
     """Return a validator of integers from `least` to `most`, which refuses "5", 5.0 and true."""
 
-    def check(value: Any, info: ValidationInfo) -> int:
+    def check(value: Any, info: pydantic.ValidationInfo) -> int:
         check_at_least(least, most, **{str(info.field_name): value})
         return int(value)
 
     # The JSON schema, from which the reference of the keys is made, takes the range from this type.
-    return BeforeValidator(check, json_schema_input_type=Annotated[int, Field(ge=least, le=most)])
+    return pydantic.BeforeValidator(check, json_schema_input_type=Annotated[int, pydantic.Field(ge=least, le=most)])
 
 
-def _checked_by(check: Callable[[Any], object], shown_as: object) -> BeforeValidator:
+def _checked_by(check: Callable[[Any], object], shown_as: object) -> pydantic.BeforeValidator:
     """Return a validator that calls `check` for its ValueError; the JSON schema shows the type `shown_as`."""
 
     def validate(value: object) -> object:
         check(value)
         return value
 
-    return BeforeValidator(validate, json_schema_input_type=shown_as)
+    return pydantic.BeforeValidator(validate, json_schema_input_type=shown_as)
 
 
 def _check_termination(termination: Any) -> None:
@@ -115,13 +104,13 @@ def _as_json(value: object) -> object:
     return value
 
 
-AsJson = PlainSerializer(_as_json, when_used="json")
+AsJson = pydantic.PlainSerializer(_as_json, when_used="json")
 
 
-class Section(BaseModel):
+class Section(pydantic.BaseModel):
     """A table of settings: unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True)
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True)
 
     def check_plain(self) -> None:
         """Raise a ValueError if a setting is an object that no file can hold."""
@@ -136,7 +125,7 @@ class LimitsSection(Section):
     include: Features = ()
     exclude: Features = ()
     max_features: Annotated[int, at_least(1)] | None = None
-    max_cost: Annotated[float, Field(ge=0)] | None = None
+    max_cost: Annotated[float, pydantic.Field(ge=0)] | None = None
 
     @property
     def given(self) -> dict[str, object]:
@@ -181,14 +170,14 @@ class Limits(LimitsSection):
     Limits(include=('bm25',), max_features=10)
     """
 
-    costs: FeatureCosts | Mapping[Any, float] | ArrayLike | None = Field(default=None, exclude=True)
-    groups: Mapping[Any, Any] | ArrayLike | None = Field(default=None, exclude=True)
-    group_costs: Mapping[Any, float] | None = Field(default=None, exclude=True)
+    costs: FeatureCosts | Mapping[Any, float] | ArrayLike | None = pydantic.Field(default=None, exclude=True)
+    groups: Mapping[Any, Any] | ArrayLike | None = pydantic.Field(default=None, exclude=True)
+    group_costs: Mapping[Any, float] | None = pydantic.Field(default=None, exclude=True)
 
     def __init__(self, **limits: Any) -> None:
         try:
             super().__init__(**limits)
-        except ValidationError as error:
+        except pydantic.ValidationError as error:
             raise ValueError(_sentence(error)) from None
 
     def __repr_args__(self) -> list[tuple[str, Any]]:
@@ -226,14 +215,14 @@ class StageSettings(Section):
     population: Annotated[int, at_least(2)] = 100
     generations: Annotated[int, at_least(1)] = 100
     termination: Annotated[object, _checked_by(_check_termination, list[str | int]), AsJson] = None
-    crossover: Annotated[float, Field(ge=0, le=1)] = CROSSOVER
-    mutation: Annotated[float, Field(ge=0, le=1)] | None = None
+    crossover: Annotated[float, pydantic.Field(ge=0, le=1)] = CROSSOVER
+    mutation: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None
     eliminate_duplicates: bool = True
     repair: bool = True
     initial: SkipJsonSchema[Annotated[object, AsJson]] = None
 
-    @model_serializer(mode="wrap")
-    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, object]:
+    @pydantic.model_serializer(mode="wrap")
+    def _without_none(self, serialise: pydantic.SerializerFunctionWrapHandler) -> dict[str, object]:
         return {name: value for name, value in serialise(self).items() if value is not None}
 
 
@@ -257,7 +246,7 @@ class InstanceSelectionSettings(StageSettings):
 
     generations: Annotated[int, at_least(1)] = 50
     unit: Literal["auto", "pair", "document", "query"] = "auto"
-    density: tuple[Annotated[float, Field(gt=0, le=1)], Annotated[float, Field(gt=0, le=1)]] = DENSITY
+    density: tuple[Annotated[float, pydantic.Field(gt=0, le=1)], Annotated[float, pydantic.Field(gt=0, le=1)]] = DENSITY
     max_subsets: Annotated[int, at_least(1)] = 10
     include_all: bool = True
 
@@ -326,7 +315,7 @@ class SearchSettings(Section):
     objectives: Annotated[tuple[Any, ...], _checked_by(read_objectives, tuple[str, ...]), AsJson] = FRONT
     final: Final = "auto"
     refit: Annotated[object, _checked_by(lambda value: read_refit(value), str | None), AsJson] = None
-    margin: Annotated[float, Field(gt=0)] = MARGIN
+    margin: Annotated[float, pydantic.Field(gt=0)] = MARGIN
 
 
 SEARCH_DEFAULTS = SearchSettings()
@@ -344,12 +333,12 @@ class Settings(SearchSettings):
     adaptive_mutation: bool
     tune: bool
     random_state: Annotated[int, at_least(0)]
-    workers: Annotated[int, at_least(1), AfterValidator(most_workers)] = Field(exclude=True)
-    client: Any = Field(exclude=True)
-    memo: str | Path | None = Field(exclude=True)
-    resume: bool = Field(exclude=True)
-    progress: SearchProgress | None = Field(exclude=True)
-    verbose: bool = Field(exclude=True)
+    workers: Annotated[int, at_least(1), pydantic.AfterValidator(most_workers)] = pydantic.Field(exclude=True)
+    client: Any = pydantic.Field(exclude=True)
+    memo: str | Path | None = pydantic.Field(exclude=True)
+    resume: bool = pydantic.Field(exclude=True)
+    progress: SearchProgress | None = pydantic.Field(exclude=True)
+    verbose: bool = pydantic.Field(exclude=True)
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
@@ -366,18 +355,18 @@ class Settings(SearchSettings):
             given["random_state"] = int(np.random.SeedSequence().generate_state(1)[0])
         try:
             return cls.model_validate(given)
-        except ValidationError as error:
+        except pydantic.ValidationError as error:
             raise ValueError(_sentence(error)) from None
 
-    @field_validator("adaptive_mutation", "tune", "resume", "verbose", mode="before")
+    @pydantic.field_validator("adaptive_mutation", "tune", "resume", "verbose", mode="before")
     @classmethod
-    def _is_switch(cls, value: object, info: ValidationInfo) -> object:
+    def _is_switch(cls, value: object, info: pydantic.ValidationInfo) -> object:
         check_switch(**{str(info.field_name): value})
         return value
 
-    @field_validator(*STAGES, mode="before")
+    @pydantic.field_validator(*STAGES, mode="before")
     @classmethod
-    def _read_stage(cls, value: object, info: ValidationInfo) -> object:
+    def _read_stage(cls, value: object, info: pydantic.ValidationInfo) -> object:
         if isinstance(value, Mapping | StageSettings):
             return value
         check_switch(**{str(info.field_name): value})
@@ -385,7 +374,7 @@ class Settings(SearchSettings):
             raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
         return {} if value else None
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _fit_together(self) -> Self:
         if isinstance(self.algorithm, str) and is_sparse(self.algorithm):
             make_algorithm(self.algorithm, self.feature_selection.population, {}, len(self.objectives))
@@ -401,7 +390,7 @@ class Settings(SearchSettings):
         return settings
 
 
-def _sentence(error: ValidationError) -> str:
+def _sentence(error: pydantic.ValidationError) -> str:
     """Return a sentence about the first wrong argument, with the stage."""
     first = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
     name, *keys = map(str, first["loc"] or ("",))

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Array, Mask, Matrix, Vector
-from moerank.data import PER_QUERY, UNSCALED, FittedScaling, MissingRule, RankingData, Scaling, centre_in_queries
-from moerank.data.inputs import (
-    RULES,
-    as_table,
-    column_names,
-    refuse_infinite_values,
-    refuse_large_values,
-    refuse_missing_values,
-    without_values,
+from moerank.data import (
+    PER_QUERY,
+    UNSCALED,
+    FittedScaling,
+    MissingRule,
+    RankingData,
+    Scaling,
+    centre_in_queries,
+    inputs,
 )
 from moerank.data.ranking_data import labels_alone
 from moerank.data.scaling import ROWS as BLOCK_ROWS
@@ -119,24 +119,24 @@ def as_feature_table(X: RankingData | ArrayLike, ranker: RankingEstimator) -> Ma
             raise ValueError(f"{X.name}: give missing_values={ranker.missing_values_}, as in the training data")
         table = _scaled_alike(X, scaling, missing).X
     else:
-        _check_names(column_names(X), names, "the columns of X", "the fit")
-        table = as_table(X, expected)
+        _check_names(inputs.column_names(X), names, "the columns of X", "the fit")
+        table = inputs.as_table(X, expected)
         _check_width(table, ranker)
-        refuse_infinite_values(table, expected)
+        inputs.refuse_infinite_values(table, expected)
         if scaling != PER_QUERY:
-            table = without_values(table, ranker.missing_values_)
+            table = inputs.without_values(table, ranker.missing_values_)
         if missing is not None and not isinstance(missing, str):
             table, _ = fill_missing(table, np.array([0, len(table)]), missing)
         remedy = (
-            f"the training data had no missing value, so there is no rule; give a RankingData with {RULES}"
+            f"the training data had no missing value, so there is no rule; give a RankingData with {inputs.RULES}"
             if missing is None
             else f"the rule missing={missing!r} needs the whole query; give a RankingData with the rule and the queries"
         )
-        refuse_missing_values(table, expected, remedy=remedy)
+        inputs.refuse_missing_values(table, expected, remedy=remedy)
         if isinstance(scaling, FittedScaling):
             table = scaling.table(table)
-            refuse_infinite_values(table, expected)
-    refuse_large_values(table, expected)
+            inputs.refuse_infinite_values(table, expected)
+    inputs.refuse_large_values(table, expected)
     return table
 
 
