@@ -58,7 +58,7 @@ def test_pieces_without_curvature_are_crossed():
 
 
 def test_fidelity_weights_of_pairs_far_in_the_wrong_order_are_small_not_nan():
-    data = RankingData([[0.0], [1.0]], [1, 0])
+    data = RankingData([[0.0], [1.0]], [1, 0], 0)
     weights, potentials = np.empty(1), np.empty(2)
     pair_weights(data.pairs.groups, np.array([0.0, 1000.0]), np.ones(2), True, weights, potentials)
     assert weights[0] == pytest.approx(np.exp(-500.0))
