@@ -19,6 +19,8 @@ from moerank.studies.problem import SolverSection
 from moerank.studies.result import Result, write_result
 from moerank.studies.run_fold import run_fold
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* (stopped|ended) at max_")  # searches and solvers made quick
+
 SEARCH = {
     stage: {"population": 8, "generations": 3} for stage in ("instance_selection", "feature_selection", "ensemble")
 }
@@ -40,7 +42,7 @@ APART = {"hcas": 1e-7}
 NAMES = list(solvers())
 # The same stages as those of MOFSRank with another search: data are seen by the backend that they share.
 SEARCHES = [name for name in NAMES if name.startswith("mofsrank-") and name != "mofsrank-paper"]
-SHORT = ("a single feature", "one feature that points downwards", "minus zero", "150 columns and 60 documents")
+SHORT = ("a single feature", "one feature that points downwards", "minus zero", "70 columns and 30 documents")
 SELECTORS = [name for name, row in solvers().items() if row.selects]
 
 

@@ -149,11 +149,13 @@ def follow(command, own_data, small_searches, undrawn, tmp_path, monkeypatch):
         yield follow
 
 
+@pytest.mark.filterwarnings("ignore:no objective of Weighed is")  # which its page shows
 @pytest.mark.parametrize("page", WITH_CODE)
 def test_a_page_does_what_it_says(page, follow):
     follow(page)
 
 
+@pytest.mark.filterwarnings("ignore:.* stopped at max_iter")  # of solvers with their defaults
 def test_the_commands_of_the_experiments_run_on_a_small_problem(command, small_searches, undrawn):
     """They name data that the tests do not have; here each study is of two folds of a planted problem."""
     text = PAGES["docs/theory/experiments.md"]
