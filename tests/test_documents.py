@@ -78,12 +78,16 @@ def small_searches(monkeypatch):
     def few_trees(train, n_trees, *others):
         return boosted(train, min(n_trees, 5), *others)
 
-    searched = searches.search
+    searched, made = searches.search, searches.SearchStudy.__init__
+
+    def few_seeds(study, *arguments, seeds, **others):
+        made(study, *arguments, seeds=min(seeds, 7), **others)
 
     def few_evaluations(problem, algorithm, termination, **others):
         kind, most = termination
         return searched(problem, algorithm, (kind, min(most, 100)), **others)
 
+    monkeypatch.setattr(searches.SearchStudy, "__init__", few_seeds)
     monkeypatch.setattr(searches, "search", few_evaluations)
     monkeypatch.setattr(sources, "load_digits_fold", few_digits)
     monkeypatch.setattr(lambda_mart, "boosted_trees", few_trees)
