@@ -78,12 +78,16 @@ def small_searches(monkeypatch):
     def few_trees(train, n_trees, *others):
         return boosted(train, min(n_trees, 5), *others)
 
-    searched = searches.search
+    searched, made = searches.search, searches.SearchStudy.__init__
+
+    def few_seeds(study, *arguments, seeds, **others):
+        made(study, *arguments, seeds=min(seeds, 7), **others)
 
     def few_evaluations(problem, algorithm, termination, **others):
         kind, most = termination
         return searched(problem, algorithm, (kind, min(most, 100)), **others)
 
+    monkeypatch.setattr(searches.SearchStudy, "__init__", few_seeds)
     monkeypatch.setattr(searches, "search", few_evaluations)
     monkeypatch.setattr(sources, "load_digits_fold", few_digits)
     monkeypatch.setattr(lambda_mart, "boosted_trees", few_trees)
@@ -149,11 +153,13 @@ def follow(command, own_data, small_searches, undrawn, tmp_path, monkeypatch):
         yield follow
 
 
+@pytest.mark.filterwarnings("ignore:no objective of Weighed is")  # which its page shows
 @pytest.mark.parametrize("page", WITH_CODE)
 def test_a_page_does_what_it_says(page, follow):
     follow(page)
 
 
+@pytest.mark.filterwarnings("ignore:.* stopped at max_iter")  # of solvers with their defaults
 def test_the_commands_of_the_experiments_run_on_a_small_problem(command, small_searches, undrawn):
     """They name data that the tests do not have; here each study is of two folds of a planted problem."""
     text = PAGES["docs/theory/experiments.md"]

@@ -190,7 +190,7 @@ class RankingData:
     >>> data = RankingData([[0.1], [0.9], [0.5]], y=[0, 2, 1], qid=[7, 7, 7])
     >>> data.pairs.better.tolist(), data.pairs.worse.tolist()
     ([1, 1, 2], [0, 2, 0])
-    >>> data = RankingData([[0.5], [float("nan")], [0.75]], y=[0, 2, 1], missing="query-worst")
+    >>> data = RankingData([[0.5], [float("nan")], [0.75]], y=[0, 2, 1], qid=0, missing="query-worst")
     >>> data.X.ravel().tolist(), data.n_missing.tolist()
     ([0.5, 0.25, 0.75], [1])
     """

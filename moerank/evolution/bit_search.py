@@ -326,17 +326,20 @@ def standings(front: Integers, crowding: Vector) -> Integers:
     return standing
 
 
+def are_size(X: Mask, F: Matrix) -> Mask:
+    """Return which objectives are the size: proportional to the number of ones of these strings, within a billionth."""
+    sizes = np.count_nonzero(X, axis=1)[:, None]
+    return np.isclose(F * sizes[0], F[0] * sizes, rtol=1e-9, atol=0.0).all(axis=0)
+
+
 def without_size(X: Mask, F: Matrix) -> Integers:
     """Return the numbers of the objectives other than the size of the strings; all if all are the size.
-
-    An objective is the size if it is proportional to the number of ones, within a billionth.
 
     >>> without_size(np.array([[True, False], [True, True]]), np.array([[0.3, 0.5], [0.2, 1.0]])).tolist()
     [0]
     """
-    sizes = np.count_nonzero(X, axis=1)[:, None]
-    proportional = np.isclose(F * sizes[0], F[0] * sizes, rtol=1e-9, atol=0.0).all(axis=0)
-    return np.flatnonzero(~proportional | proportional.all())
+    of_size = are_size(X, F)
+    return np.flatnonzero(~of_size | of_size.all())
 
 
 def hamming_distances(A: Mask, B: Mask) -> NDArray[np.float32]:

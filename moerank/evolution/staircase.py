@@ -12,7 +12,7 @@ from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.evolution.bit_search import BitSearch, crowding_distances, first_of_equals, without_size
+from moerank.evolution.bit_search import BitSearch, are_size, crowding_distances, first_of_equals, without_size
 from moerank.evolution.operators import SubsetSizeSampling, row_digests
 
 MOST_OF_A_SIZE = 3  # members of one size
@@ -226,7 +226,7 @@ class Staircase(BitSearch):
         self.n_sent += len(X) - n_old
         self.pop_size = self._size_now()
         sizes, values = np.count_nonzero(X, axis=1), _values_without_size(X, F)
-        if n_old == 0 and self.aside is None and 1 < F.shape[1] == len(without_size(X, F)):
+        if n_old == 0 and self.aside is None and F.shape[1] > 1 and not are_size(X, F).any():
             warnings.warn(
                 f"no objective of {type(self.problem).__name__} is the number of ones, by which Staircase spreads its "
                 "members; use another search, such as NSGA-II or SparseEA",

@@ -90,6 +90,7 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
                 f"validation has no qid, and {train.name} have {train.n_queries} queries: give (X, y, qid), with qid=0 "
                 "if the validation data are one query"
             )
+        qid = 0 if qid is None else qid
         rules = (train.missing, train.missing_values)
         validation = RankingData(X, y, qid, name="validation data", missing=rules[0], missing_values=rules[1])
     if validation.n_features != train.n_features:

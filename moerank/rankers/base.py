@@ -221,11 +221,13 @@ class RankingEstimator(_Estimator):
             For malformed data or a missing `qid`.
         """
         scores = self.predict(X)
-        if not isinstance(X, RankingData) and qid is None and self.n_queries_ > 1:
-            raise ValueError(
-                f"score needs qid, because the training data had {self.n_queries_} queries; scikit-learn's searches "
-                "hand it on after sklearn.set_config(enable_metadata_routing=True)"
-            )
+        if not isinstance(X, RankingData) and qid is None:
+            if self.n_queries_ > 1:
+                raise ValueError(
+                    f"score needs qid, because the training data had {self.n_queries_} queries; scikit-learn's "
+                    "searches hand it on after sklearn.set_config(enable_metadata_routing=True)"
+                )
+            qid = 0
         return self._scored_by.score(arguments.labelled(X, y, qid), scores)
 
     @property

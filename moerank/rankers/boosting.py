@@ -219,7 +219,7 @@ class RankBoost(StumpBoosting):
     --------
     >>> from moerank.rankers.boosting import RankBoost
     >>> X = [[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]]
-    >>> ranker = RankBoost(n_rounds=2).fit(X, y=[0, 1, 2])
+    >>> ranker = RankBoost(n_rounds=2).fit(X, y=[0, 1, 2], qid=0)
     >>> ranker.predict(X).argsort().tolist(), ranker.features_.tolist()
     ([0, 1, 2], [0, 0])
     """
@@ -277,7 +277,7 @@ class FRank(StumpBoosting):
     --------
     >>> from moerank.rankers.boosting import FRank
     >>> X = [[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]]
-    >>> ranker = FRank(n_rounds=2).fit(X, y=[0, 1, 2])
+    >>> ranker = FRank(n_rounds=2).fit(X, y=[0, 1, 2], qid=0)
     >>> ranker.predict(X).argsort().tolist(), ranker.features_.tolist()
     ([0, 1, 2], [0, 0])
     """

@@ -86,7 +86,7 @@ class FSMRank(LargestWeightsPath, Backend):
     --------
     >>> from moerank.rankers.fsm_rank import FSMRank
     >>> X = [[0.0, 0.6], [0.5, 0.4], [1.0, 0.6], [0.2, 0.4]]
-    >>> FSMRank(lambda2=0.1).fit(X, y=[0, 1, 2, 0]).support_.tolist()
+    >>> FSMRank(lambda2=0.1).fit(X, y=[0, 1, 2, 0], qid=0).support_.tolist()
     [True, False]
     """
 

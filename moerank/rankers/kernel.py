@@ -178,7 +178,7 @@ class RankNystrom(KernelMapRanker):
     --------
     >>> from moerank.rankers.kernel import RankNystrom
     >>> X = [[0.0], [0.5], [1.0]]  # the best document is the middle one: no wᵀx puts it on top
-    >>> RankNystrom(gamma=4.0, random_state=0).fit(X, y=[0, 2, 1]).predict(X).argsort().tolist()
+    >>> RankNystrom(gamma=4.0, random_state=0).fit(X, y=[0, 2, 1], qid=0).predict(X).argsort().tolist()
     [0, 2, 1]
     """
 
@@ -244,7 +244,7 @@ class RankFourier(KernelMapRanker):
     --------
     >>> from moerank.rankers.kernel import RankFourier
     >>> X = [[0.0], [0.5], [1.0]]  # the best document is the middle one: no wᵀx puts it on top
-    >>> RankFourier(gamma=4.0, random_state=0).fit(X, y=[0, 2, 1]).predict(X).argsort().tolist()
+    >>> RankFourier(gamma=4.0, random_state=0).fit(X, y=[0, 2, 1], qid=0).predict(X).argsort().tolist()
     [0, 2, 1]
     """
 
@@ -307,7 +307,7 @@ class KernelRankSVM(KernelRanker):
     --------
     >>> from moerank.rankers.kernel import KernelRankSVM
     >>> X = [[0.0], [0.5], [1.0]]  # the best document is the middle one: no wᵀx puts it on top
-    >>> KernelRankSVM(gamma=4.0).fit(X, y=[0, 2, 1]).predict(X).argsort().tolist()
+    >>> KernelRankSVM(gamma=4.0).fit(X, y=[0, 2, 1], qid=0).predict(X).argsort().tolist()
     [0, 2, 1]
     """
 

@@ -97,7 +97,7 @@ class LambdaMART(Ranker):
     --------
     >>> from moerank.rankers.lambda_mart import LambdaMART
     >>> X = [[0.0, 0.3], [0.5, 0.1], [1.0, 0.2], [0.2, 0.2]]
-    >>> LambdaMART(n_trees=5).fit(X, y=[0, 1, 2, 0]).predict(X).argmax()
+    >>> LambdaMART(n_trees=5).fit(X, y=[0, 1, 2, 0], qid=0).predict(X).argmax()
     np.int64(2)
     """
 

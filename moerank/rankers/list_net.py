@@ -55,7 +55,7 @@ class ListNet(LinearRanker):
     --------
     >>> from moerank.rankers.list_net import ListNet
     >>> X = [[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]]
-    >>> ListNet().fit(X, y=[0, 1, 2]).predict(X).argsort().tolist()
+    >>> ListNet().fit(X, y=[0, 1, 2], qid=0).predict(X).argsort().tolist()
     [0, 1, 2]
     """
 

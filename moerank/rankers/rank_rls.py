@@ -77,7 +77,7 @@ class RankRLS(Backend):
     --------
     >>> from moerank.rankers.rank_rls import RankRLS
     >>> X = [[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]]
-    >>> RankRLS(alpha=0.01).fit(X, y=[0, 1, 2]).predict(X).argsort().tolist()
+    >>> RankRLS(alpha=0.01).fit(X, y=[0, 1, 2], qid=0).predict(X).argsort().tolist()
     [0, 1, 2]
     """
 
@@ -240,7 +240,7 @@ class CombinedRegressionRanking(LinearRanker):
     --------
     >>> from moerank.rankers.rank_rls import CombinedRegressionRanking
     >>> X = [[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]]
-    >>> CombinedRegressionRanking().fit(X, y=[0, 1, 2]).predict(X).argsort().tolist()
+    >>> CombinedRegressionRanking().fit(X, y=[0, 1, 2], qid=0).predict(X).argsort().tolist()
     [0, 1, 2]
     """
 

@@ -57,7 +57,7 @@ class RankSVM(Backend):
     --------
     >>> from moerank.rankers.rank_svm import RankSVM
     >>> X = [[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]]
-    >>> ranker = RankSVM(C=5.0).fit(X, y=[0, 1, 2])
+    >>> ranker = RankSVM(C=5.0).fit(X, y=[0, 1, 2], qid=0)
     >>> ranker.predict(X).argsort().tolist()
     [0, 1, 2]
     """
@@ -131,7 +131,7 @@ class RankSVMTRON(LinearRanker):
     --------
     >>> from moerank.rankers.rank_svm import RankSVMTRON
     >>> X = [[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]]
-    >>> RankSVMTRON(C=5.0).fit(X, y=[0, 1, 2]).predict(X).argsort().tolist()
+    >>> RankSVMTRON(C=5.0).fit(X, y=[0, 1, 2], qid=0).predict(X).argsort().tolist()
     [0, 1, 2]
     """
 

@@ -210,7 +210,7 @@ class RankSVMStruct(CuttingPlaneRanker):
     --------
     >>> from moerank.rankers.structural_svm import RankSVMStruct
     >>> X = [[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]]
-    >>> RankSVMStruct(C=1.0).fit(X, y=[0, 1, 2]).predict(X).argsort().tolist()
+    >>> RankSVMStruct(C=1.0).fit(X, y=[0, 1, 2], qid=0).predict(X).argsort().tolist()
     [0, 1, 2]
     """
 
@@ -272,7 +272,7 @@ class SVMMAP(CuttingPlaneRanker):
     --------
     >>> from moerank.rankers.structural_svm import SVMMAP
     >>> X = [[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]]
-    >>> SVMMAP().fit(X, y=[0, 0, 1]).predict(X).argsort().tolist()[-1]
+    >>> SVMMAP().fit(X, y=[0, 0, 1], qid=0).predict(X).argsort().tolist()[-1]
     2
     """
 

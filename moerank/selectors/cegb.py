@@ -69,7 +69,7 @@ class CEGB(Selection, LambdaMART):
     --------
     >>> from moerank.selectors.cegb import CEGB
     >>> X = [[0.3, 0.0], [0.1, 0.3], [0.2, 0.6], [0.2, 0.9]]
-    >>> CEGB(tradeoff=0.1, n_trees=5).fit(X, y=[0, 0, 1, 1]).support_.tolist()
+    >>> CEGB(tradeoff=0.1, n_trees=5).fit(X, y=[0, 0, 1, 1], qid=0).support_.tolist()
     [False, True]
     """
 

@@ -199,7 +199,7 @@ class SingleFeatures(Filter):
     Examples
     --------
     >>> X = [[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]]
-    >>> SingleFeatures(1).fit(X, y=[0, 1, 2]).order_.tolist()
+    >>> SingleFeatures(1).fit(X, y=[0, 1, 2], qid=0).order_.tolist()
     [0, 1]
     """
 
@@ -275,7 +275,7 @@ class PermutationImportance(ByPermutation, Filter):
     Examples
     --------
     >>> X = [[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]]
-    >>> PermutationImportance(1, random_state=0).fit(X, y=[0, 1, 2]).order_.tolist()
+    >>> PermutationImportance(1, random_state=0).fit(X, y=[0, 1, 2], qid=0).order_.tolist()
     [0, 1]
     """
 

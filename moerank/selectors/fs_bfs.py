@@ -137,7 +137,7 @@ class FSBFS(Filter):
     Examples
     --------
     >>> X = [[0.0, 0.9, 0.2], [0.5, 0.6, 0.2], [0.4, 0.5, 0.3], [0.9, 0.8, 0.1]]
-    >>> FSBFS(1, metric=NDCG(3)).fit(X, y=[0, 1, 2, 0]).subsets_
+    >>> FSBFS(1, metric=NDCG(3)).fit(X, y=[0, 1, 2, 0], qid=0).subsets_
     [(1,), (0, 2)]
     """
 

@@ -67,7 +67,7 @@ class FSED(Filter):
     --------
     >>> X = [[0.0, 0.3], [0.2, 0.1], [0.9, 0.2], [1.0, 0.3]]
     >>> held_out = ([[0.0, 0.1], [0.5, 0.2], [1.0, 0.2]], [0, 1, 1])
-    >>> FSED(1).fit(X, y=[0, 0, 1, 1], validation=held_out).order_.tolist()
+    >>> FSED(1).fit(X, y=[0, 0, 1, 1], qid=0, validation=held_out).order_.tolist()
     [0, 1]
     """
 

@@ -70,7 +70,7 @@ class FSMRankSubgradient(LargestWeightsPath):
     --------
     >>> from moerank.selectors.fsm import FSMRankSubgradient
     >>> X = [[0.0, 0.6], [0.5, 0.4], [1.0, 0.6], [0.2, 0.4]]
-    >>> FSMRankSubgradient(lambda2=0.1).fit(X, y=[0, 1, 2, 0]).support_.tolist()
+    >>> FSMRankSubgradient(lambda2=0.1).fit(X, y=[0, 1, 2, 0], qid=0).support_.tolist()
     [True, False]
     """
 
@@ -169,7 +169,7 @@ class FSMSVM(Filter):
     Examples
     --------
     >>> X = [[0.0, 0.6], [0.5, 0.4], [1.0, 0.6], [0.2, 0.4]]
-    >>> FSMSVM(1).fit(X, y=[0, 1, 2, 0]).order_.tolist()
+    >>> FSMSVM(1).fit(X, y=[0, 1, 2, 0], qid=0).order_.tolist()
     [0, 1]
     """
 

@@ -75,7 +75,7 @@ class GAS(Filter):
     Examples
     --------
     >>> X = [[0.0, 0.0, 0.1], [0.3, 0.3, 0.0], [0.6, 0.6, 0.9], [0.9, 0.9, 0.6]]
-    >>> GAS(2).fit(X, y=[0, 0, 1, 1]).order_.tolist()
+    >>> GAS(2).fit(X, y=[0, 0, 1, 1], qid=0).order_.tolist()
     [0, 2, 1]
     """
 
@@ -227,7 +227,7 @@ class NGAS(RelevanceFilter):
     Examples
     --------
     >>> X = [[0.0, 0.0, 0.1], [0.3, 0.3, 0.0], [0.6, 0.6, 0.9], [0.9, 0.9, 0.6]]
-    >>> NGAS(2).fit(X, y=[0, 0, 1, 1]).order_.tolist()
+    >>> NGAS(2).fit(X, y=[0, 0, 1, 1], qid=0).order_.tolist()
     [0, 2, 1]
     """
 
@@ -285,7 +285,7 @@ class XGAS(RelevanceFilter):
     Examples
     --------
     >>> X = [[0.0, 0.0, 0.1], [0.3, 0.3, 0.0], [0.6, 0.6, 0.9], [0.9, 0.9, 0.6]]
-    >>> XGAS(2, p=1.0).fit(X, y=[0, 0, 1, 1]).order_.tolist()
+    >>> XGAS(2, p=1.0).fit(X, y=[0, 0, 1, 1], qid=0).order_.tolist()
     [0, 2, 1]
     """
 
@@ -340,7 +340,7 @@ class HCAS(RelevanceFilter):
     Examples
     --------
     >>> X = [[0.0, 0.0, 0.1], [0.3, 0.3, 0.0], [0.6, 0.6, 0.9], [0.9, 0.9, 0.6]]
-    >>> HCAS(2).fit(X, y=[0, 0, 1, 1]).order_.tolist()
+    >>> HCAS(2).fit(X, y=[0, 0, 1, 1], qid=0).order_.tolist()
     [0, 2, 1]
     """
 

@@ -73,7 +73,7 @@ class FenchelRank(LargestWeightsPath):
     --------
     >>> from moerank.selectors.sparse_rankers import FenchelRank
     >>> X = [[0.0, 0.6], [0.5, 0.4], [1.0, 0.6], [0.2, 0.4]]
-    >>> FenchelRank(r=1.0).fit(X, y=[0, 1, 2, 0]).coef_.tolist()
+    >>> FenchelRank(r=1.0).fit(X, y=[0, 1, 2, 0], qid=0).coef_.tolist()
     [1.0, 0.0]
     """
 
@@ -181,7 +181,7 @@ class NonconvexRanker(LargestWeightsPath):
     --------
     >>> from moerank.selectors.sparse_rankers import NonconvexRanker
     >>> X = [[0.0, 0.6], [0.5, 0.4], [1.0, 0.6], [0.2, 0.4]]
-    >>> NonconvexRanker("mcp", lam=0.1).fit(X, y=[0, 1, 2, 0]).support_.tolist()
+    >>> NonconvexRanker("mcp", lam=0.1).fit(X, y=[0, 1, 2, 0], qid=0).support_.tolist()
     [True, False]
     """
 

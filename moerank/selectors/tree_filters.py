@@ -137,7 +137,7 @@ class LambdaMARTGain(LambdaMARTFilter):
     --------
     >>> from moerank.selectors.tree_filters import LambdaMARTGain
     >>> X = [[0.3, 0.0], [0.1, 0.3], [0.2, 0.6], [0.2, 0.9]]
-    >>> LambdaMARTGain(1, n_trees=5).fit(X, y=[0, 0, 1, 1]).order_.tolist()
+    >>> LambdaMARTGain(1, n_trees=5).fit(X, y=[0, 0, 1, 1], qid=0).order_.tolist()
     [1, 0]
     """
 
@@ -185,7 +185,7 @@ class LambdaMARTRFE(LambdaMARTFilter):
     --------
     >>> from moerank.selectors.tree_filters import LambdaMARTRFE
     >>> X = [[0.3, 0.0, 0.5], [0.1, 0.3, 0.5], [0.2, 0.6, 0.4], [0.2, 0.9, 0.6]]
-    >>> LambdaMARTRFE(1, n_trees=5).fit(X, y=[0, 0, 1, 1]).order_.tolist()
+    >>> LambdaMARTRFE(1, n_trees=5).fit(X, y=[0, 0, 1, 1], qid=0).order_.tolist()
     [1, 0, 2]
     """
 
@@ -242,7 +242,7 @@ class LambdaMARTPermutation(ByPermutation, LambdaMARTFilter):
     --------
     >>> from moerank.selectors.tree_filters import LambdaMARTPermutation
     >>> X = [[0.3, 0.0], [0.1, 0.3], [0.2, 0.6], [0.2, 0.9]]
-    >>> LambdaMARTPermutation(1, n_trees=5, random_state=0).fit(X, y=[0, 0, 1, 1]).order_.tolist()
+    >>> LambdaMARTPermutation(1, n_trees=5, random_state=0).fit(X, y=[0, 0, 1, 1], qid=0).order_.tolist()
     [1, 0]
     """
 
@@ -287,7 +287,7 @@ class LambdaMARTSHAP(LambdaMARTFilter):
     --------
     >>> from moerank.selectors.tree_filters import LambdaMARTSHAP
     >>> X = [[0.3, 0.0], [0.1, 0.3], [0.2, 0.6], [0.2, 0.9]]
-    >>> LambdaMARTSHAP(1, n_trees=5).fit(X, y=[0, 0, 1, 1]).order_.tolist()
+    >>> LambdaMARTSHAP(1, n_trees=5).fit(X, y=[0, 0, 1, 1], qid=0).order_.tolist()
     [1, 0]
     """
 
@@ -406,7 +406,7 @@ class ILMART(LambdaMARTFilter):
     --------
     >>> from moerank.selectors.tree_filters import ILMART
     >>> X = [[0.3, 0.0], [0.1, 0.3], [0.2, 0.6], [0.2, 0.9]]
-    >>> ILMART(1, n_trees=5).fit(X, y=[0, 0, 1, 1]).order_.tolist()
+    >>> ILMART(1, n_trees=5).fit(X, y=[0, 0, 1, 1], qid=0).order_.tolist()
     [1, 0]
     """
 

@@ -450,12 +450,12 @@ class SearchStudy:
         tests = self.tests(reference, quality).set_index(["problem", "algorithm"])
         problems = self._values(quality).groupby(level="problem", sort=False)
         low, median, high = (problems.quantile(share) for share in (0.25, 0.5, 0.75))
-        ends = (" " + tests["sign"] + tests["A12"].map(" {:.2f}".format)).unstack("algorithm")
+        ends = (" " + tests["sign"] + tests["A12"].map(" {:.2f}".format)).unstack("algorithm", fill_value="")
         table = median.map("{:.4f}".format) + (high - low).map(" ({:.4f})".format)
-        table += ends.reindex(index=table.index, columns=table.columns).fillna("")
+        table += ends.reindex(index=table.index, columns=table.columns, fill_value="")
         signs = tests["sign"].groupby(level="algorithm")
         counts = signs.agg(lambda mine: "/".join(str((mine == symbol).sum()) for symbol in "+−="))
-        table.loc["+/−/="] = counts.reindex(table.columns).fillna("")
+        table.loc["+/−/="] = counts.reindex(table.columns, fill_value="")
         return table.rename_axis(index=None, columns=None)
 
     def ranks(

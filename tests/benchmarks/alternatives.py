@@ -80,72 +80,54 @@ def methods(train, vali, seeds):
     """Yield the name, the kind of ranker, and a function that returns sets of features with their scores."""
     backend = mr.RankRLS().tune(train, vali)
     everything = np.ones(train.n_features, bool)
-    yield ALL, "RankRLS", lambda: [(everything, linear(backend, train, everything))]
-    yield ALL, "RankSVM", lambda: [(everything, mr.RankSVM().tune(train, vali).fit(train).predict)]
     took = []
-    for seed in range(seeds):
 
-        def staircase(seed=seed, **refit):
-            began = process_time()
-            solver = mr.make_solver(
-                "mofsrank-staircase",
-                backend=backend,
-                metric=METRIC,
-                tune=False,
-                tuning="MAP",
-                random_state=seed,
-                **refit,
-            )
-            solver.fit(train, validation=vali)
-            took.append(process_time() - began)
-            scores = solver.front_rankers_.scores
-            masks = solver.front_support_
-            return [(mask, lambda data, j=j: scores(data.X)[:, j]) for j, mask in enumerate(masks)]
+    def weights(masks):
+        return [(mask, linear(backend, train, mask)) for mask in masks if mask.any()]
 
-        def optuna(seed=seed):
-            masks, n_trials = optuna_front(backend, train, took[seed], seed)
-            print(f"Optuna: {n_trials} trials", flush=True)
-            return [(mask, linear(backend, train, mask)) for mask in masks if mask.any()]
+    def forests(masks):
+        return [(mask, trees(train, mask)[1]) for mask in masks]
 
-        yield OURS_LINEAR, "RankRLS", staircase
-        yield "Optuna, equal time", "RankRLS", optuna
-    yield (
-        "scikit-learn's RFE",
-        "RankRLS",
-        lambda: [
-            (mask, linear(backend, train, mask)) for mask in rfe(mr.RankRLS(alpha=backend.alpha), train, qid=train.qid)
-        ],
-    )
-    yield ALL, "LambdaMART", lambda: [(everything, trees(train, everything)[1])]
-    yield (
-        "moerank, staircase, refit",
-        "LambdaMART",
-        lambda: staircase(seed=0, refit=OURS.tune(train, vali).set_params(n_trees=OURS.n_trees)),
-    )
-    yield (
-        "scikit-learn's RFE",
-        "LambdaMART",
-        lambda: [
-            (mask, trees(train, mask)[1]) for mask in rfe(LGBMRanker(**FOREST), train, group=np.diff(train.offsets))
-        ],
-    )
+    def staircase(seed=0, **refit):
+        began = process_time()
+        own = dict(backend=backend, metric=METRIC, tune=False, tuning="MAP", random_state=seed)
+        solver = mr.make_solver("mofsrank-staircase", **own, **refit).fit(train, validation=vali)
+        took.append(process_time() - began)
+        scores = solver.front_rankers_.scores
+        return [(mask, lambda data, j=j: scores(data.X)[:, j]) for j, mask in enumerate(solver.front_support_)]
+
+    def refitted():
+        return staircase(refit=OURS.tune(train, vali).set_params(n_trees=OURS.n_trees))
+
+    def optuna(seed):
+        masks, n_trials = optuna_front(backend, train, took[seed], seed)
+        print(f"Optuna: {n_trials} trials", flush=True)
+        return weights(masks)
 
     def by_gain():
         gain = trees(train, everything)[0].booster_.feature_importance("gain")
         order = np.argsort(-gain, kind="stable")
-        masks = [np.isin(np.arange(train.n_features), order[:size]) for size in range(1, train.n_features + 1)]
-        return [(mask, trees(train, mask)[1]) for mask in masks]
+        return forests(np.isin(np.arange(train.n_features), order[:size]) for size in range(1, train.n_features + 1))
 
     def penalties():
-        found = []
         for penalty in PENALTIES:
             costs = [penalty] * train.n_features
             ranker, scores = trees(train, everything, cegb_tradeoff=1.0, cegb_penalty_feature_coupled=costs)
-            found.append((ranker.booster_.feature_importance("split") > 0, scores))
-        return found
+            yield ranker.booster_.feature_importance("split") > 0, scores
 
+    yield ALL, "RankRLS", lambda: weights([everything])
+    yield ALL, "RankSVM", lambda: [(everything, mr.RankSVM().tune(train, vali).fit(train).predict)]
+    for seed in range(seeds):
+        yield OURS_LINEAR, "RankRLS", lambda seed=seed: staircase(seed)
+        yield "Optuna, equal time", "RankRLS", lambda seed=seed: optuna(seed)
+    eliminated = mr.RankRLS(alpha=backend.alpha)
+    yield "scikit-learn's RFE", "RankRLS", lambda: weights(rfe(eliminated, train, qid=train.qid))
+    yield ALL, "LambdaMART", lambda: forests([everything])
+    yield "moerank, staircase, refit", "LambdaMART", refitted
+    group = np.diff(train.offsets)
+    yield "scikit-learn's RFE", "LambdaMART", lambda: forests(rfe(LGBMRanker(**FOREST), train, group=group))
     yield "importance pruning", "LambdaMART", by_gain
-    yield "LightGBM's penalties", "LambdaMART", penalties
+    yield "LightGBM's penalties", "LambdaMART", lambda: list(penalties())
 
 
 def measured(offered, vali, test):

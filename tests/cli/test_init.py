@@ -27,6 +27,7 @@ def shop(tmp_path):
     return path
 
 
+@pytest.mark.filterwarnings("ignore:shop.csv, training. NDCG@10 is the same for any order")
 def test_the_file_says_what_was_guessed_and_trains_a_model_that_can_be_exported(shop, command):
     outcome = command("init", "shop.csv")
     assert (outcome.exit_code, outcome.stdout) == (0, "Wrote shop.toml. Next: moerank run shop.toml\n")

@@ -124,7 +124,7 @@ def test_features_that_come_scaled_per_query_are_recognised():
     assert describe(RankingData(X, data.y, data.qid)).comes_scaled
     X[6, 1] = 0.0
     assert not describe(RankingData(X, data.y, data.qid)).comes_scaled
-    assert not describe(RankingData([[0.5], [0.5]], [0, 1])).comes_scaled, "nothing varies"
+    assert not describe(RankingData([[0.5], [0.5]], [0, 1], 0)).comes_scaled, "nothing varies"
 
 
 RNG = np.random.default_rng(0)

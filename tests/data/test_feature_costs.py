@@ -94,9 +94,9 @@ def test_wrong_costs_are_refused(arguments, message):
 
 
 def test_data_carry_their_costs():
-    data = RankingData(np.arange(12.0).reshape(3, 4), y=[0, 1, 2], costs=costs())
+    data = RankingData(np.arange(12.0).reshape(3, 4), y=[0, 1, 2], qid=0, costs=costs())
     assert data.with_rows(np.array([0, 1])).costs is data.costs
     assert data.with_features(np.array([True, False, True, True])).costs.own.tolist() == [2, 0.5, 4]
-    assert RankingData(data.X, data.y).with_costs([1, 2, 3, 4]).costs.total == 10.0
+    assert RankingData(data.X, data.y, 0).with_costs([1, 2, 3, 4]).costs.total == 10.0
     with pytest.raises(ValueError, match="data: 3 costs were given for 4 features"):
         data.with_costs([1, 2, 3])

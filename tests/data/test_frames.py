@@ -153,14 +153,14 @@ def test_a_file_mapped_for_reading_is_taken_without_a_copy(tmp_path):
     assert np.shares_memory(data.X, mapped)
     assert type(data.X) is np.ndarray
     np.testing.assert_array_equal(data.X, VALUES)
-    assert np.shares_memory(RankingData(mapped[1:], [0, 1]).X, mapped)
+    assert np.shares_memory(RankingData(mapped[1:], [0, 1], 0).X, mapped)
     for other in (
         np.load(tmp_path / "X.npy", mmap_mode="c"),
         np.load(tmp_path / "X.npy", mmap_mode="r+"),
         mapped[:, :1],
         mapped.astype(">f8"),
     ):
-        assert not np.shares_memory(RankingData(other, LABELS).X, other)
+        assert not np.shares_memory(RankingData(other, LABELS, 0).X, other)
 
 
 def test_labels_and_queries_of_any_index_are_taken_by_row_unless_the_table_has_another():

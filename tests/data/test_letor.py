@@ -6,8 +6,7 @@ from collections import Counter
 import lightgbm
 import numpy as np
 import pytest
-from helpers.broken_letor import VALID, after_an_accident, broken, judged, without_queries
-from helpers.slow_letor import assert_same_documents
+from helpers.broken_letor import VALID, after_an_accident, assert_same_documents, broken, judged, without_queries
 
 from moerank.data import inputs, load_fold, load_letor, load_table
 from moerank.data.read import letor

@@ -96,7 +96,7 @@ def test_bad_input_is_refused_by_place(change, message):
 
 
 def test_no_pairs_is_an_error_only_when_pairs_are_required():
-    data = RankingData(np.zeros((3, 2)), [1, 1, 1])
+    data = RankingData(np.zeros((3, 2)), [1, 1, 1], 0)
     assert len(data.pairs) == 0
     with pytest.raises(ValueError, match="no preference pair"):
         data.require_pairs()
@@ -141,9 +141,9 @@ def test_a_number_for_qid_is_one_query_and_texts_are_queries_too():
 
 
 def test_values_too_large_to_compute_with_are_named_when_they_are_to_be_moderate():
-    data = RankingData([[1.0, -1e30], [0.5, 0.0]], [0, 1], feature_names=["a", "b"])
+    data = RankingData([[1.0, -1e30], [0.5, 0.0]], [0, 1], 0, feature_names=["a", "b"])
     data.require_moderate_values()
-    data = RankingData([[1.0, 0.0], [0.5, -1.1e30]], [0, 1], feature_names=["a", "b"], name="mine")
+    data = RankingData([[1.0, 0.0], [0.5, -1.1e30]], [0, 1], 0, feature_names=["a", "b"], name="mine")
     message = r"mine: X\[1, 1\] is -1\.1e\+30 \(row 1, feature 'b'\); .* scale the feature, .* query_level_norm"
     with pytest.raises(ValueError, match=message):
         data.require_moderate_values()

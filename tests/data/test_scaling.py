@@ -132,7 +132,7 @@ def test_longer_tables_than_a_block_are_scaled_throughout():
 
 def test_values_whose_squares_or_differences_leave_the_numbers():
     for values in ([1e300, -1e300, 0.0], [1e-300, 2e-300, 3e-300], [1e-322, 0.0, 0.0]):
-        data = RankingData(np.array(values)[:, None], [0, 1, 2])
+        data = RankingData(np.array(values)[:, None], [0, 1, 2], 0)
         for kind in ("minmax", "standard"):
             scaled = fit_scaling(data, kind).apply(data).X.ravel()
             assert np.isfinite(scaled).all()
@@ -140,13 +140,13 @@ def test_values_whose_squares_or_differences_leave_the_numbers():
                 assert (scaled.min(), scaled.max()) == (0.0, 1.0)
     largest = np.finfo(float).max
     with pytest.raises(ValueError, match="the range of feature 'a' is too large to be a number"):
-        fit_scaling(RankingData([[largest], [-largest]], [0, 1], feature_names=["a"]), "minmax")
-    tiny = fit_scaling(RankingData([[0.0], [1e-300]], [0, 1]), "minmax")
+        fit_scaling(RankingData([[largest], [-largest]], [0, 1], 0, feature_names=["a"]), "minmax")
+    tiny = fit_scaling(RankingData([[0.0], [1e-300]], [0, 1], 0), "minmax")
     with pytest.raises(ValueError, match=r"far, scaled \(minmax\): X\[1, 0\] is inf \(row 1, feature 1\)"):
-        tiny.apply(RankingData([[0.0], [1e300]], [0, 1], name="far"))
+        tiny.apply(RankingData([[0.0], [1e300]], [0, 1], 0, name="far"))
     for dtype in (np.float32, np.float64):
         largest = np.finfo(dtype).max
-        extreme = RankingData(np.array([[-largest], [0.0], [largest]], dtype), [0, 0, 0])
+        extreme = RankingData(np.array([[-largest], [0.0], [largest]], dtype), [0, 0, 0], 0)
         assert query_level_norm(extreme).X.ravel().tolist() == [0.0, 0.5, 1.0]
 
 

@@ -9,13 +9,16 @@ from pymoo.core.duplicate import DefaultDuplicateElimination
 from pymoo.core.evaluator import Evaluator
 from pymoo.core.population import Population
 from pymoo.core.termination import TerminateIfAny
+from pymoo.operators.survival.rank_and_crowding.metrics import get_crowding_function
 from pymoo.optimize import minimize
 from pymoo.termination.ftol import MultiObjectiveSpaceTermination
 from pymoo.termination.max_eval import MaximumFunctionCallTermination
 from pymoo.termination.max_time import TimeBasedTermination
 from pymoo.termination.robust import RobustTermination
+from pymoo.util.nds.non_dominated_sorting import NonDominatedSorting
 
 from moerank.evolution import Archive, DigestDuplicates, row_digests, search
+from moerank.evolution.algorithms import select_rows
 
 
 class Recorded(WeighedBits):
@@ -212,3 +215,31 @@ def test_the_same_individuals_stay_as_with_distances(dtype):
         assert list(ours.do(new, parents, to_itself=False)) == list(theirs.do(new, parents, to_itself=False))
     assert 0 < removed < 240
     assert len(ours.do(Population.empty())) == 0
+
+
+def selected_front_by_front(F, n, random_state):
+    kept, rank, crowding = np.empty(0, np.int64), np.zeros(len(F), np.int64), np.zeros(len(F))
+    for number, front in enumerate(NonDominatedSorting().do(F, n_stop_if_ranked=n)):
+        excess = max(0, len(kept) + len(front) - n)
+        distance = get_crowding_function("cd").do(F[front])
+        rank[front], crowding[front] = number, distance
+        if excess:
+            drawn = random_state.permutation(len(front))
+            front = front[drawn[np.argsort(distance[drawn], kind="stable")[excess:]]][::-1]
+        kept = np.concatenate((kept, front))
+    return kept, rank[kept], crowding[kept]
+
+
+@pytest.mark.parametrize("n_objectives", [1, 2, 3])
+@pytest.mark.parametrize("n_values", [1, 2, 5, 40, 1000])
+def test_individuals_are_selected_as_by_pymoo_front_by_front(n_objectives, n_values):
+    rng = np.random.default_rng(n_values)
+    for seed in range(200):
+        size = int(rng.integers(1, 100))
+        F = rng.integers(0, n_values, (size, n_objectives)) * 0.1
+        n = int(rng.integers(1, size + 1))
+        drawing, right = np.random.default_rng(seed), np.random.default_rng(seed)
+        results = select_rows(F, n, drawing), selected_front_by_front(F, n, right)
+        for array, expected in zip(*results, strict=True):
+            assert array.tobytes() == expected.tobytes()
+        assert drawing.bit_generator.state == right.bit_generator.state

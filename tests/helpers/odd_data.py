@@ -81,7 +81,7 @@ ODD: dict[str, Callable] = {
     "single precision, by columns": lambda: _changed(lambda X, y: _frozen_by_columns(X.astype(np.float32), y)),
     "single precision, far from zero": lambda: _changed(lambda X, _: (1e4 + X).astype(np.float32)),
     "minus zero": lambda: _column(3, lambda X, _: np.where(X[:, 3] < 0.1, 1.0, -0.0) * np.where(X[:, 3] < 0.5, 1, -1)),
-    "150 columns and 60 documents": lambda: _ordinary(6, 10, 150),
+    "70 columns and 30 documents": lambda: _ordinary(6, 5, 70),
     "perfectly separable": lambda: _changed(y=lambda X, _: np.digitize(X[:, 0], [0.5, 0.8], right=True)),
     "one query": lambda: (*_ordinary(1, 40)[:2], 0),
     "three documents": lambda: ([[0.1, 0.9], [0.5, 0.7], [0.9, 0.8]], [0, 1, 2], 0),

@@ -318,7 +318,7 @@ def test_an_included_feature_counts_at_weight_0(fold):
     solver = MOFSRank(**SMALL, limits=Limits(include=7)).fit(train)
     assert solver.front_support_[:, 7].all()
     np.testing.assert_array_equal(solver.front_["n_features"], solver.front_support_.sum(axis=1))
-    assert solver.transform(train.X).shape[1] == solver.support_.sum()
+    assert solver.transform(train).shape[1] == solver.support_.sum()
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,7 @@ def test_what_is_refused(noisy_data, call, message):
 HARD = np.random.default_rng(0).random((60, 4)) * [1e-8, 1.0, 1e4, 1e8]
 
 
+@pytest.mark.filterwarnings("ignore:.*the scales of the features differ", "ignore:RankSVMStruct found no feature")
 @pytest.mark.parametrize(
     ("ranker", "X", "message"),
     [

@@ -1,16 +1,27 @@
 import csv
 import json
+import platform
 import re
+import shutil
+from functools import cache
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
+import numpy as np
+import pandas as pd
 import pytest
 from helpers.browser import Browser
+from helpers.changes import replace
 from helpers.further_objective import cost
+from scipy import stats
 
 from moerank.figures import FIGURES
 from moerank.reports.rendering import html_report
-from moerank.reports.study_report import Report
+from moerank.reports.sections import results_section, sections, verdict_section
+from moerank.reports.study_report import Report, ReportTable, illustrations
+from moerank.studies.result import Certificate
+from moerank.studies.results import against_reference
+from moerank.studies.study import Study
 
 
 class Reader(HTMLParser):
@@ -213,3 +224,201 @@ def sorted_by_size(report):
     """The solvers by mean number of features, in the order of the study where it is equal."""
     means = report.results.means()[0]["n_features"].to_dict()
     return sorted(means, key=means.__getitem__)
+
+
+@cache
+def titled(report):
+    return {section.title: section for section in sections(report)}
+
+
+def tables_of(report, title="Results: tiny"):
+    """The tables of a section by the kind in their name, each with its first column as index."""
+    tables = titled(report)[title].tables
+    return {table.name.removesuffix("-tiny"): table.texts.set_index(table.columns[0]) for table in tables}
+
+
+def runs_of(report, solver):
+    return {(result.fold, result.seed): result for result in report.results if result.solver == solver}
+
+
+def test_sections_are_in_reading_order(report):
+    first = ["Verdict", "Results: tiny", "Tests", "Features chosen", "Ablations"]
+    assert list(titled(report)) == [*first, "How to reproduce"]
+
+
+def test_what_is_proved_stands_beside_the_fronts(report, report_of):
+    """Of the first run alone: its chosen member lacks a quarter of the reduction, the others nothing."""
+    first, *others = report.results
+    losses = [0.8 if number == first.chosen else 0.75 for number in range(len(first.front))]
+    values = {"sizes": [1, 2], "best": [0.9, 0.8], "bounds": [0.9, 0.7], "least": [0.75] * len(losses)}
+    certificate = Certificate(alpha=1.0, **values, losses=losses)
+    fronts = tables_of(report_of([replace(first, certificate=certificate), *others]))["fronts"]
+    assert fronts.loc[first.solver, ["given up", "proved"]].tolist() == ["25.0%", "50.0%"]
+    assert fronts["given up"].tolist().count("") == len(fronts) - 1
+
+
+def test_the_verdict_names_the_solver_that_validation_likes_best(report, tiny_study):
+    """Chosen from the frame of the runs; the numbers behind are those of `chosen_solver`, with tests of its own."""
+    frame = tiny_study.frame()
+    folds = frame[frame["solver"] != "ranksvm-primal"].groupby(["solver", "fold"])
+    means = folds[["validation NDCG@10", "n_features"]].mean().groupby("solver").mean()
+    means["loss"] = -means["validation NDCG@10"].round(10)  # ties go to fewer features
+    best = means.sort_values(["loss", "n_features"]).index[0]
+    (sentence,) = titled(report)["Verdict"].paragraphs
+    size = f"{means.loc[best, 'n_features']:.1f} of 20 features"
+    assert sentence.startswith(f"tiny: {best} with {size}, chosen by validation queries from 4 solvers. Compared")
+    assert f"on {len(report.results[0].queries['test']) * 2} test queries" in sentence
+    assert "(p of no difference " in sentence
+
+
+def test_without_a_selection_there_is_no_verdict(report, report_of):
+    sentence = verdict_section(report_of(report.results.among(["ranksvm-primal"]))).paragraphs[0]
+    assert sentence == "tiny: no verdict, because no finished run selects features and has a verdict on test queries."
+
+
+def test_no_best_is_bold_where_solvers_have_other_folds(report, report_of):
+    part = [result for result in report.results if (result.solver, result.fold) != ("fsmrank", 2)]
+    for of, is_bold in ((report, True), (report_of(part), False)):
+        tables = results_section(of, report.problems[0]).tables
+        assert [bool(table.bold.to_numpy().any()) for table in tables] == [is_bold, False, is_bold]
+        assert ("the best is bold" in tables[0].caption) == is_bold
+
+
+def test_the_machine_of_the_results_is_named(report):
+    assert platform.machine() in tables_of(report, "How to reproduce")["versions"].loc["machine", "version"]
+
+
+def test_the_best_of_a_column_is_bold_as_it_is_printed():
+    frame = pd.DataFrame({"solver": list("abcd"), "x": [0.51234, 0.51231, 0.4, np.nan], "x ±": [0.01, *[np.nan] * 3]})
+    table = ReportTable("t", "", frame, {"x": True}, {"x": {"b"}})
+    assert table.texts["x"].tolist() == ["0.5123 ± 0.0100", "0.5123*", "0.4000", ""]
+    assert table.bold["x"].tolist() == [True, True, False, False]
+    assert ReportTable("t", "", frame, {"x": False}).bold["x"].tolist() == [False, False, True, False]
+
+
+def test_tests_are_those_of_the_queries(report):
+    tables = {table.name: table.frame for table in titled(report)["Tests"].tables}
+    judges = tables["verdicts-tiny"][["solver", "against"]].to_numpy().tolist()
+    searches = [["mofsrank", "its backend"], ["mofsrank[ensemble=false]", "its backend"]]
+    assert judges == [["fsmrank", "RankSVM"], *searches, ["greedy-rankrls", "RankRLS"]]
+    assert report.reference == "ranksvm-primal"
+    expected = against_reference(report.results, "ranksvm-primal", "NDCG@10").rename(columns={"holm": "Holm"})
+    columns = ["solver", "difference", "wins", "ties", "losses", "p", "Holm"]
+    pd.testing.assert_frame_equal(tables["tests-tiny"][columns], expected[columns])
+
+
+def test_significant_differences_are_marked_and_their_p_values_bold(report, report_of):
+    worse = [r if r.solver == "ranksvm-primal" else lowered(r, 0.3) for r in report.results]
+    report = report_of(worse)
+    (means, *_), (tests, *_) = titled(report)["Results: tiny"].tables, titled(report)["Tests"].tables
+    shown = set(tests.frame.loc[tests.frame["Holm"] <= 0.05, "solver"])
+    assert shown and shown == set(tests.frame["solver"][tests.bold["Holm"]])
+    assert {row["solver"] for _, row in means.texts.iterrows() if row["NDCG@10"].endswith("*")} == shown
+
+
+def lowered(result, change):
+    best = result.best
+    values = [value - change for value in best.per_query["test"]["NDCG@10"]]
+    per_query = {**best.per_query, "test": {**best.per_query["test"], "NDCG@10": values}}
+    scores = {**best.scores, "test": {**best.scores["test"], "NDCG@10": float(np.mean(values))}}
+    front = [replace(m, per_query=per_query, scores=scores) if m is best else m for m in result.front]
+    return replace(result, front=front)
+
+
+def test_ablations_are_compared_fold_by_fold_after_seeds(report, tiny_study):
+    (table,) = titled(report)["Ablations"].tables
+    assert table.frame["solver"].tolist() == ["without ensemble"]
+    means = tiny_study.frame().groupby(["solver", "fold"])[["n_features", "test NDCG@10"]].mean()
+    for head, name in (("features", "n_features"), ("test NDCG@10", "test NDCG@10")):
+        a, b = (means.loc[solver, name].to_numpy() for solver in ("mofsrank[ensemble=false]", "mofsrank"))
+        assert table.frame.loc[0, head] == pytest.approx((a - b).mean(), abs=1e-12)
+        expected = stats.ttest_rel(a, b).pvalue if np.ptp(a - b) else float((a == b).all())
+        assert table.frame.loc[0, f"p of {head}"] == pytest.approx(expected)
+
+
+def test_instances_are_those_of_solvers_that_select_them(report):
+    fronts = titled(report)["Results: tiny"].tables[2].frame.set_index("solver")["instances used"]
+    assert fronts.dropna().index.tolist() == ["mofsrank", "mofsrank[ensemble=false]"]
+    runs = runs_of(report, "mofsrank").items()
+    shares = [np.mean([r.best.instances / r.n_instances for (f, _), r in runs if f == fold]) for fold in (1, 2)]
+    assert fronts["mofsrank"] == pytest.approx(np.mean(shares))
+
+
+def test_results_can_be_shown_by_any_metric_that_is_kept(tiny_study):
+    table = tables_of(Report(tiny_study, metrics=["NDCG@1", "MeanNDCG"]))["results"]
+    assert table.columns.tolist() == ["features", "NDCG@1", "MeanNDCG"]
+    runs = [run.best.further["test"] for run in tiny_study.results() if run.solver == "ranksvm-primal"]
+    for name in ("NDCG@1", "MeanNDCG"):
+        mean = float(table.loc["ranksvm-primal", name].split()[0])
+        assert mean == pytest.approx(np.mean([scores[name] for scores in runs]), abs=1e-4)
+    with pytest.raises(ValueError, match="unknown metric 'NDCG@11'"):
+        Report(tiny_study, metrics=["NDCG@11"])
+
+
+def test_what_is_missing_is_named_and_the_rest_reported(tiny_problem_file, tmp_path):
+    Study([tiny_problem_file], ["rankrls"], tmp_path, folds=[1]).run()
+    shutil.copytree(tmp_path, tmp_path / "copy")
+    report = Report(Study([tiny_problem_file], ["rankrls", "fsmrank"], tmp_path / "copy", folds=[1, 2]))
+    assert titled(report)["Verdict"].paragraphs[-1].startswith("1 of 4 runs are finished")
+    (table,) = titled(report)["Missing runs"].tables
+    rows = [["tiny", "rankrls", "not run", 1], ["tiny", "fsmrank", "not run", 2]]
+    assert sorted(table.frame.to_numpy().tolist()) == sorted(rows)
+    assert "Results: tiny" in titled(report)
+
+
+def test_a_single_run_is_never_significant(report, report_of):
+    part = [result for result in report.results if result.fold == 1 and result.seed == 0]
+    (table,) = titled(report_of(part))["Ablations"].tables
+    assert table.texts.filter(like="p of").to_numpy().tolist() == [["1.000"] * 3]
+
+
+def test_a_reference_that_has_no_results_is_refused(tiny_study):
+    with pytest.raises(ValueError, match=r"reference must be one of 'fsmrank', .*, not 'rankboost'"):
+        Report(tiny_study, reference="rankboost")
+
+
+def test_fronts_are_measured_by_the_area_under_their_steps(report):
+    fronts = tables_of(report)["fronts"]
+    assert fronts.index.tolist() == report.results.solvers
+    for solver in fronts.index:
+        folds = {1: [], 2: []}
+        for (fold, _), result in runs_of(report, solver).items():
+            points = [(len(m.features), m.scores["train"]["NDCG@10"]) for m in result.front]
+            best = [max((value for size, value in points if size <= k), default=0.0) for k in range(1, 20)]
+            folds[fold].append(sum(best) / 20)
+        means = [np.mean(values) for values in folds.values()]
+        assert fronts["hypervolume"][solver] == f"{np.mean(means):.4f} ± {abs(means[0] - means[1]) / 2:.4f}"
+
+
+def test_features_are_counted_over_the_runs(report):
+    (table,) = titled(report)["Features chosen"].tables
+    assert "ranksvm-primal" not in table.texts["solver"].tolist()  # it selects nothing
+    for number, row in enumerate(table.texts.to_numpy().tolist()):
+        runs = runs_of(report, row[0])
+        chosen = [set(run.names(run.best.features)) for run in runs.values()]
+        sizes = [np.mean([len(r.best.features) for c, r in runs.items() if c[0] == f]) for f in (1, 2)]
+        assert row[1] == f"{np.mean(sizes):.1f} ± {abs(sizes[0] - sizes[1]) / 2:.1f}"
+        pairs = [(a, b) for i, a in enumerate(chosen) for b in chosen[:i]]
+        jaccard = np.mean([len(a & b) / len(a | b) for a, b in pairs])
+        assert table.frame.loc[number, "stability"] == pytest.approx(jaccard)
+        listed = re.findall(r"([^,()]+) \((\d+)%\)", row[4])
+        shares = [sum(name.strip() in names for names in chosen) / len(chosen) for name, _ in listed]
+        assert [f"{share:.0%}" for share in shares] == [f"{percent}%" for _, percent in listed]
+        assert shares == sorted(shares, reverse=True)
+        assert len(listed) == min(8, len(set.union(*chosen)))
+
+
+def test_a_further_objective_has_a_column_and_a_figure(priced_report, report):
+    section = titled(priced_report)["Results: tiny"]
+    table = tables_of(priced_report)["results"]
+    assert table.columns.tolist() == ["features", "NDCG@10", "MAP", "cost"]
+    for solver in table.index:
+        runs = runs_of(priced_report, solver)
+        means = [np.mean([cost(r.best.features) for (f, _), r in runs.items() if f == fold]) for fold in (1, 2)]
+        assert table["cost"][solver] == f"{np.mean(means):.4f} ± {abs(means[0] - means[1]) / 2:.4f}"
+        assert tables_of(priced_report)["cost"].loc[solver, "runs"] == str(len(runs))
+    assert section.tables[0].caption.endswith("on the training data: cost.")
+    names = [f"{name}-tiny" for name in ("accuracy", "fronts", "hypervolume", "cost", "objectives", "instances")]
+    assert list(illustrations(priced_report, section)) == names  # no attainment surfaces of three objectives
+    assert "cost" not in tables_of(report)["results"]
+    assert "p of cost" in titled(priced_report)["Ablations"].tables[0].frame

@@ -50,6 +50,7 @@ max_cost = 21
 """
 
 
+@pytest.mark.filterwarnings("ignore:no objective of FeatureSelection is the number of ones")  # but the cost is
 @pytest.mark.parametrize("solver", ["mofsrank", "mofsrank-staircase"])
 def test_every_member_of_the_front_keeps_the_limits_of_the_file(priced, solver):
     problem, names = priced(exclude="[0]", limits=LIMITS)

@@ -187,7 +187,7 @@ def test_the_figure_has_a_bar_for_each_feature_and_the_finding_as_its_title(foun
 
 def test_fewer_false_features_are_selected_than_the_bound_allows():
     """The noise features of planted data are exchangeable: with relevant ones above θ, their probability is below."""
-    size, n_draws = 3, 30
+    size, n_draws = 3, 12
     n_false = np.zeros(n_draws)
     rates = {"noise": [], "relevant": []}
     for seed in range(n_draws):

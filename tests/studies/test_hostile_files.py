@@ -2,17 +2,43 @@
 
 import json
 import shutil
+import sys
 import time
 import tomllib
+from contextlib import contextmanager
 
 import pytest
-from helpers.watched import watched
 
 from moerank.checks import toml_value
 from moerank.studies.problem import load_problem
 from moerank.studies.result import Result, read_result
 from moerank.studies.run_fold import run_fold
 from moerank.studies.study import MOST_CELLS, Study
+
+EVENTS = ("open", "import", "exec", "compile", "pickle.find_class", "os.system", "subprocess.Popen", "socket.connect")
+
+_watchers = []
+
+
+def _hook(event, arguments):
+    if _watchers and event in EVENTS:
+        for seen in _watchers:
+            seen.append((event, arguments[0]))
+
+
+@contextmanager
+def watched():
+    """Yield the list that (event, first argument) are added to."""
+    if not hasattr(sys, "_moerank_watched"):  # a hook can never be taken away: one serves all
+        sys.addaudithook(_hook)
+        sys._moerank_watched = True
+    seen = []
+    _watchers.append(seen)
+    try:
+        yield seen
+    finally:
+        _watchers.remove(seen)
+
 
 WORDS = ["hostile.module:attack", "../../hostile"]
 

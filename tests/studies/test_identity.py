@@ -101,7 +101,7 @@ def test_estimators_are_their_class_and_parameters():
     assert one["class"] == "moerank.mofsrank.estimator.MOFSRank"
     assert one["parameters"]["backend"]["parameters"]["alpha"] == 0.5
     assert "workers" not in one["parameters"]
-    fitted = RankSVM(C=0.5).fit([[0.1], [0.9]], [0, 1])
+    fitted = RankSVM(C=0.5).fit([[0.1], [0.9]], [0, 1], qid=0)
     assert identity_of(fitted, "it") == identity_of(RankSVM(C=0.5), "it")
     variants = [RankSVM(), RankSVM(C=2), RankRLS(), MOFSRank(metric=NDCG(5)), MOFSRank(metric=NDCG(6))]
     assert len({digest(variant) for variant in variants}) == len(variants)

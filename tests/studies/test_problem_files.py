@@ -209,9 +209,9 @@ def test_the_key_of_a_cell_holds_the_digest_and_files_hold_nothing_else(table):
     ("data", "message"),
     [
         *((data, "a fold in memory is a tuple of three") for data in (3, [], [(1, 2, 3)])),
-        ([RankingData([[0.1], [0.2]], [0, 1])] * 2, "a fold in memory is"),
+        ([RankingData([[0.1], [0.2]], [0, 1], 0)] * 2, "a fold in memory is"),
         (
-            [RankingData([[0.1] * n, [0.2] * n], [0, 1], name=f"of {n}") for n in (1, 2, 1)],
+            [RankingData([[0.1] * n, [0.2] * n], [0, 1], 0, name=f"of {n}") for n in (1, 2, 1)],
             "of 2 and of 1 have different",
         ),
     ],

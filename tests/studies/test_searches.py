@@ -311,6 +311,9 @@ def test_staircase_warns_where_no_objective_is_the_number_of_ones(recwarn):
     stage = FeatureSelection(RankingData(X, train.y, train.qid), backend=RankRLS(), metric=NDCG(10))
     for problem in (Knapsack(), stage):
         search(problem, Staircase(16), ("n_eval", 50), seed=0)
+    flat = Knapsack()
+    flat.values[:] = 1  # the first strings are equal in both objectives
+    search(flat, Staircase(8, sampling=np.eye(20, dtype=bool)[:8]), ("n_eval", 50), seed=0)
     assert not [told for told in recwarn.list if told.category is UserWarning]
     with pytest.warns(UserWarning, match="no objective of Knapsack is the number of ones, by which Staircase") as told:
         search(Knapsack(weighed=True), Staircase(16), ("n_eval", 500), seed=0)

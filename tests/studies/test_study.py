@@ -96,6 +96,7 @@ def test_two_processes_share_the_work(tiny_problem_file, undisturbed, tmp_path):
     assert set(starts(tmp_path).values()) == {1}
 
 
+@pytest.mark.filterwarnings("ignore:2 of 4 cells failed")  # again
 def test_a_cell_that_fails_stops_no_other(tiny_problem_file, tmp_path, monkeypatch):
     class Broken(RankRLS):
         def fit(self, X, y=None, *, qid=None, validation=None):
@@ -191,7 +192,9 @@ def test_a_worker_has_one_thread_and_its_death_is_that_of_its_cell_alone(tiny_pr
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(moerank.__file__).parents[1])]))
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
         monkeypatch.setenv(name, "2")
-    study = Study([tiny_problem], ["fsmrank", "single", "rankrls"], tmp_path / "s", folds=[1]).run(workers=2)
+    study = Study([tiny_problem], ["fsmrank", "single", "rankrls"], tmp_path / "s", folds=[1])
+    with pytest.warns(UserWarning, match="2 of 3 cells failed"):
+        study.run(workers=2)
     by_solver = {cell.solver.name: state for cell, state in study.states().items()}
     assert by_solver == {"fsmrank": "failed", "single": "failed", "rankrls": "finished"}
     errors = {cell.solver.name: failure["error"] for cell, failure in study.failures().items()}
