@@ -19,8 +19,8 @@ from rich.status import Status
 
 from moerank.files import FULL, cannot_write
 
+# Exit code after Ctrl-C, as in shells.
 INTERRUPTED = 128 + signal.SIGINT
-"""Exit code after Ctrl-C, as in shells."""
 
 TERMINATED = 128 + signal.SIGTERM
 

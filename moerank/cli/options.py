@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
+# Exit code for a finding that an option declares to be a failure.
 FAILED_BOUND = 3
-"""Exit code for a finding that an option declares to be a failure."""
 
 
 def _allow_code(context: typer.Context, allowed: bool) -> bool:
@@ -59,8 +59,8 @@ Workers = Annotated[
     int, typer.Option(min=1, help="Number of processors to use (threads or processes); it does not change results.")
 ]
 
+# Processors that this process may use.
 N_PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-"""Processors that this process may use."""
 
 Dask = Annotated[
     str | None,

@@ -21,8 +21,8 @@ from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import check_at_least, unknown
 from moerank.data.inputs import listed
 
+# An initial population: bool rows (n, n_var), a pymoo Population, which may be evaluated, or a pymoo Sampling.
 Start: TypeAlias = Mask | Population | Sampling
-"""An initial population: bool rows (n, n_var), a pymoo Population, which may be evaluated, or a pymoo Sampling."""
 
 
 class BitSearch(Algorithm):  # type: ignore[misc]

@@ -32,11 +32,11 @@ from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.describe import feature_correlations
 
+# Probability that two parents are crossed, as in NSGA-II.
 CROSSOVER = 0.9
-"""Probability that two parents are crossed, as in NSGA-II."""
 
+# Range of the shares of ones in an initial population; a search that starts at one half never gets lower.
 DENSITY = (0.05, 0.5)
-"""Range of the shares of ones in an initial population; a search that starts at one half never gets lower."""
 
 
 class DensitySampling(Sampling):

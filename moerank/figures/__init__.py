@@ -123,6 +123,7 @@ def _draw(source: str, data: object, paper: Mapping[str, Any] | None = None, **o
     return figure
 
 
+# The figures of one run by name.
 RUN_FIGURES = {
     "certificate": RunFigure("certificate_of_run:certificate_figure", lambda result: result.certificate is not None),
     "convergence": RunFigure("hypervolume_of_study:convergence_figure", lambda result: bool(result.convergence)),
@@ -134,9 +135,9 @@ RUN_FIGURES = {
     ),
     "shapes": RunFigure("shapes_of_run:shapes_figure", lambda result: bool(result.shapes)),
 }
-"""The figures of one run by name."""
 
 
+# The figures of a study by name, in the order of reports, for the command line, recipes and tests.
 FIGURES = {
     "ablation": StudyFigure("ablation_of_study:ablation_figure", "ablations", ("fold",)),
     "accuracy": StudyFigure("accuracy_of_study:accuracy_figure", "results", ("metric",)),
@@ -159,7 +160,6 @@ FIGURES = {
         reported=lambda results: any(result.shapes for result in results),
     ),
 }
-"""The figures of a study by name, in the order of reports, for the command line, recipes and tests."""
 
 
 def draw_study(study: Study, name: str, problem: str | None = None, **options: Any) -> Figure:
@@ -173,13 +173,13 @@ def draw_study(study: Study, name: str, problem: str | None = None, **options: A
     return FIGURES[name].draw(Results(study.results()), problems[chosen], **options)
 
 
+# The figures of a `SearchStudy` by name.
 SEARCH_FIGURES = {
     "hypervolume": "hypervolume_of_study:shares_figure",
     "runtimes": "hypervolume_of_study:runtimes_figure",
     "attainment": "attainment_of_study:surfaces_figure",
     "ranks": "ranks_of_study:ranks_figure",
 }
-"""The figures of a `SearchStudy` by name."""
 
 
 def draw_searches(

@@ -28,8 +28,8 @@ from moerank.statistics import LEVEL, holm, signed_rank_p
 from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, Results, by_validation
 
+# Largest number of solvers with a colour, as many as readers can distinguish at a glance.
 MOST_LINES = 6
-"""Largest number of solvers with a colour, as many as readers can distinguish at a glance."""
 
 # Okabe and Ito (2008) without yellow, which is faint on white; markers and dashes distinguish solvers in grey, too.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -184,8 +184,8 @@ LABEL_SIZE = 6
 # Longest line of a row's label, in characters.
 LABEL_LENGTH = 36
 
+# Height of a row, and of each further line of its label, in inches.
 ROW, LINE = 0.13, 0.1
-"""Height of a row, and of each further line of its label, in inches."""
 
 
 def rows_figure(labels: Sequence[str]) -> tuple[Figure, Axes, Vector]:

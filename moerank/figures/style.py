@@ -23,19 +23,19 @@ from moerank.arrays import Vector
 from moerank.files import replace_file
 from moerank.verdict import MARGIN
 
+# Width of a column of a two-column paper, in inches.
 WIDTH = 3.4
-"""Width of a column of a two-column paper, in inches."""
 
 GREY = "0.45"
 CHOSEN = "#D55E00"
 
-# Colours of Okabe and Ito (2008). Markers and dashes differ as well, so that no reader depends on colour.
+# Properties of a line or marker, as matplotlib names them.
 Style: TypeAlias = dict[str, Any]
-"""Properties of a line or marker, as matplotlib names them."""
 
+# Look of the chosen member.
 RING: Style = {"linestyle": "none", "marker": "o", "markersize": 7, "fillstyle": "none", "color": CHOSEN}
-"""Look of the chosen member."""
 
+# Colours of Okabe and Ito (2008). Markers and dashes differ as well, so that no reader depends on colour.
 LINES: dict[str, Style] = {
     "train": dict(color="#0072B2", marker="o", linestyle="-"),
     "validation": dict(color="#E69F00", marker="s", linestyle="--"),

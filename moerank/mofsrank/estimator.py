@@ -21,6 +21,7 @@ from pymoo.operators.sampling.rnd import BinaryRandomSampling
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from moerank import rankers
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters, check_room
 from moerank.data import RankingData
@@ -60,21 +61,6 @@ from moerank.mofsrank.settings import (
     read_refit,
 )
 from moerank.mofsrank.stage import Stage
-from moerank.rankers import (
-    AnyRanker,
-    FitnessBackend,
-    LambdaMART,
-    Population,
-    RankingEstimator,
-    SelectionPath,
-    best_of_each_size,
-    on_all_columns,
-    require_sums,
-    side_by_side,
-    train_on_subsets,
-    train_population,
-    varying_for,
-)
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.model import Forest
 from moerank.rankers.shapes import ShapesMixin, shapes_of
@@ -113,7 +99,7 @@ def _tuned(ranker: Any, train: RankingData, validation: RankingData | None, metr
 
 
 @dataclass(eq=False, repr=False)
-class MOFSRank(ShapesMixin, RankingEstimator):
+class MOFSRank(ShapesMixin, rankers.RankingEstimator):
     """Select features for ranking: instance selection, feature selection, ensemble.
 
     Parameters
@@ -261,7 +247,7 @@ class MOFSRank(ShapesMixin, RankingEstimator):
 
     _takes_weights = True
 
-    backend: FitnessBackend | AnyRanker | None = None
+    backend: rankers.FitnessBackend | rankers.AnyRanker | None = None
     metric: Metric | str | None = None
     _: KW_ONLY
     instance_selection: StageArgument | None = None
@@ -272,7 +258,7 @@ class MOFSRank(ShapesMixin, RankingEstimator):
     adaptive_mutation: bool = True
     algorithm: str | Factory = SEARCH_DEFAULTS.algorithm
     final: Final = SEARCH_DEFAULTS.final
-    refit: AnyRanker | str | None = None
+    refit: rankers.AnyRanker | str | None = None
     margin: float = SEARCH_DEFAULTS.margin
     tune: bool = True
     tuning: Metric | str | None = None
@@ -300,13 +286,13 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         fresh.workers = self.workers
         return fresh
 
-    def path(self, train: RankingData) -> SelectionPath:
+    def path(self, train: RankingData) -> rankers.SelectionPath:
         """Return for each k the member of the front with at most k features and the least error that the search had.
 
         `train` is the data that the search was fitted on.
         """
         check_is_fitted(self, "front_")
-        return best_of_each_size(self.front_support_, self.front_rankers_, -self.front_["error"].to_numpy())
+        return rankers.best_of_each_size(self.front_support_, self.front_rankers_, -self.front_["error"].to_numpy())
 
     @property
     def _scored_by(self) -> Metric:
@@ -333,7 +319,7 @@ class MOFSRank(ShapesMixin, RankingEstimator):
                 held_out = None if validation is None else validation.with_features(data.columns)
                 front, reference = self._served(refit, front, data, held_out)
             front = front.on_all_columns(data.columns)
-            self._reference = on_all_columns(reference, data.columns)
+            self._reference = rankers.on_all_columns(reference, data.columns)
             parts = {"training": train, "validation": validation, "tests": tests}
             values = {name: self._measured(front, part) for name, part in parts.items() if part is not None}
         self._choose(front, values, validation)
@@ -351,9 +337,9 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         """Return the data without features that are excluded or change no ranker; refuse limits that cannot be kept."""
         settings, limits = self._settings, self._settings.limits
         allowed, named = allowed_features(train, limits)
-        rankers = [settings.backend, *([] if refit is None else [refit])]
+        trained = [settings.backend, *([] if refit is None else [refit])]
         # Bits that change no ranker waste evaluations.
-        useful = np.any([varying_for(ranker, train) for ranker in rankers], axis=0)
+        useful = np.any([rankers.varying_for(ranker, train) for ranker in trained], axis=0)
         columns = allowed & (useful | column_mask(limits.include, train.feature_names, "include"))
         if not columns.any():
             raise ValueError(f"{train.name}: the allowed features are constant in every query; allow others")
@@ -365,12 +351,12 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         self._n_allowed = int(np.count_nonzero(columns))
         return _SearchData(priced, priced.with_features(allowed), varying, allowed, columns, named_limits)
 
-    def _searched(self, data: _SearchData) -> tuple[Front, Population]:
+    def _searched(self, data: _SearchData) -> tuple[Front, rankers.Population]:
         """Run the stages; return the front of the last one, and the backend's ranker on all of its features."""
         settings = self._settings.model_copy(update={"backend": self.backend_, "limits": data.limits})
-        reference = train_population(self.backend_, data.varying)
+        reference = rankers.train_population(self.backend_, data.varying)
         if settings.ensemble is not None:  # refuse rankers without weights before the search
-            require_sums(reference, self.backend_)
+            rankers.require_sums(reference, self.backend_)
         stages = StagedSearch(data.varying, settings, data.table)
         self.instance_subsets_ = None if settings.instance_selection is None else stages.select_instances()
         front = stages.select_features(self.instance_subsets_)
@@ -388,7 +374,7 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         if not (self.tune or isinstance(self.refit, str)):
             return ranker
         settings: Parameters = {"progress": lambda share: self._report("refit_tuning", share)}
-        if not isinstance(ranker, LambdaMART):
+        if not isinstance(ranker, rankers.LambdaMART):
             return _tuned(ranker, data.varying, validation, self._tuned_by, **settings)
         if finished is not None and "tuning" in finished:
             return ranker.set_params(**finished["tuning"])
@@ -401,16 +387,16 @@ class MOFSRank(ShapesMixin, RankingEstimator):
 
     def _served(
         self, ranker: Any, front: Front, data: _SearchData, validation: RankingData | None
-    ) -> tuple[Front, Population]:
+    ) -> tuple[Front, rankers.Population]:
         """Train the ranker of `refit` on the features of each member, and on all of them; set `refit_`."""
         finished = None  # of an interrupted run: the tuning, and members by their features
-        if self._settings.memo is not None and isinstance(ranker, LambdaMART):
+        if self._settings.memo is not None and isinstance(ranker, rankers.LambdaMART):
             digests = [digest_of_data(part) for part in (data.varying, validation) if part is not None]
             about = {"ranker": repr(ranker), "tuning": repr(self._tuned_by), "data": digests}
             finished = Finished(Path(f"{self._settings.memo}.refit"), about, resume=self._settings.resume)
         self.refit_ = self._tuned_to_serve(ranker, data, validation, finished)
         masks = np.concatenate([front.feature_mask, np.ones((1, data.varying.n_features), np.bool_)])
-        rankers = train_on_subsets(
+        refitted = rankers.train_on_subsets(
             self.refit_,
             data.varying,
             masks,
@@ -421,7 +407,7 @@ class MOFSRank(ShapesMixin, RankingEstimator):
             finished=finished,
         )
         members, everything = np.split(np.arange(len(masks)), [len(front.F)])
-        return replace(front, population=rankers.take(members), trained_on=None), rankers.take(everything)
+        return replace(front, population=refitted.take(members), trained_on=None), refitted.take(everything)
 
     def _report(self, stage: str, share: float, number: int = 0) -> None:
         if self.progress is not None:
@@ -429,7 +415,7 @@ class MOFSRank(ShapesMixin, RankingEstimator):
 
     def _measured(self, front: Front, part: RankingData) -> Measured:
         """Return the metric of the members and of the reference on the queries of a part."""
-        values = values_of(part, self._scored_by, side_by_side([front.population, self._reference]))
+        values = values_of(part, self._scored_by, rankers.side_by_side([front.population, self._reference]))
         return Measured(values[:, :-1], values[:, -1], self._scored_by.can_differ(part))
 
     def _scores(self, X: Matrix) -> Vector:
@@ -508,8 +494,8 @@ class MOFSRank(ShapesMixin, RankingEstimator):
     @property
     def forest_(self) -> Forest:
         """The trees of the chosen member, over all columns of the training table."""
-        rankers: Any = self.front_rankers_
-        return rankers.forest(self.chosen_)
+        population: Any = self.front_rankers_
+        return population.forest(self.chosen_)
 
     def verdict(
         self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
@@ -597,16 +583,16 @@ class StagedSearch:
             **self._arguments(chosen),
         )
         archive = self._search("feature_selection", stage, chosen)
-        rankers, subsets, _ = stage.most_accurate(archive.X)
+        population, subsets, _ = stage.most_accurate(archive.X)
         trained_on = None if pair_masks is None else subsets[:, None] == np.arange(len(pair_masks))
-        return Front(archive.F, stage.feature_mask(archive.X), rankers, trained_on)
+        return Front(archive.F, stage.feature_mask(archive.X), population, trained_on)
 
     def combine(self, front: Front) -> Front:
         """Run the third stage on the members of a front, and return its front."""
         chosen = self.settings.ensemble
         assert chosen is not None
-        rankers = require_sums(front.population, self.settings.backend)
-        stage = Ensemble(self.train, rankers, **self._shared(), **self._arguments(chosen, "inject", "count"))
+        members = rankers.require_sums(front.population, self.settings.backend)
+        stage = Ensemble(self.train, members, **self._shared(), **self._arguments(chosen, "inject", "count"))
         archive = Archive()
         if chosen.keep_members:
             archive.add(stage.members(), stage.evaluate(stage.members()))

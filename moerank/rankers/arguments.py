@@ -27,8 +27,8 @@ from moerank.data.scaling import fill_missing
 if TYPE_CHECKING:
     from moerank.rankers.base import RankingEstimator
 
+# Validation data: a RankingData, (X, y) of one query, or (X, y, qid).
 Validation: TypeAlias = RankingData | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike | None]
-"""Validation data: a RankingData, (X, y) of one query, or (X, y, qid)."""
 
 
 def as_ranking_data(

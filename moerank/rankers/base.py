@@ -324,8 +324,8 @@ def check_metric(**metrics: Any) -> None:
         as_metric(value, MAP(), name=name)
 
 
+# The metric by which validation data choose parameters; None stands for MAP.
 TuningOrNone: TypeAlias = Annotated[Metric | str | None, check_metric]
-"""The metric by which validation data choose parameters; None stands for MAP."""
 
 
 class Ranker(RankingEstimator):

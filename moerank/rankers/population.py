@@ -95,8 +95,8 @@ class LinearPopulation:
         return LinearPopulation(sums_of_members(weights, self.coefs, feature_mask))
 
 
+# Populations whose weighted sums are rankers of the same kind.
 Summable: TypeAlias = LinearPopulation | TablePopulation
-"""Populations whose weighted sums are rankers of the same kind."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,8 @@ from moerank.studies.results import (
 )
 from moerank.studies.study import Study
 
+# Level of significance.
 ALPHA = 0.05
-"""Level of significance."""
 
 
 class Report:
@@ -105,8 +105,8 @@ class Report:
         return pd.concat(filled, names=["problem", "measure"]).reset_index(level=[0, 1]).reset_index(drop=True)
 
 
+# Suffix for the name of a column with the standard errors of the column before it.
 ERROR = " ±"
-"""Suffix for the name of a column with the standard errors of the column before it."""
 
 
 def p_text(p: float) -> str:

@@ -33,11 +33,11 @@ REMEDY = "; remove the file to run its cell again"
 # Seconds between two checks for cells that other processes have finished.
 POLL = 0.3
 
+# Environment variables that limit every library of a worker process to one thread.
 ONE_THREAD = {
     f"{library}_THREADS": "1"
     for library in ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM", "NUMBA_NUM")
 }
-"""Environment variables that limit every library of a worker process to one thread."""
 
 
 class Work(ABC):

@@ -25,14 +25,14 @@ MEMO = "search.memo"
 RESULT = "result.json"
 FRONT_TABLE = "front.csv"
 
+# The files of a finished run, in the order in which they are written.
 FILES = (RESULT, FRONT_TABLE, "model.json")
-"""The files of a finished run, in the order in which they are written."""
 
 # Largest size of a result, or of any other file of a study.
 MOST_BYTES = 256 * 2**20
 
+# Number of the format of results and studies; it increases whenever older files can no longer be read.
 FORMAT = 6
-"""Number of the format of results and studies; it increases whenever older files can no longer be read."""
 
 PARTS = ("train", "validation", "test")
 

@@ -18,8 +18,8 @@ from moerank.checks import check_choice, unknown
 from moerank.files import Json
 from moerank.studies.result import PARTS, Result
 
+# The results of a solver on a problem by fold, one for each seed.
 Runs: TypeAlias = dict[int, list[Result]]
-"""The results of a solver on a problem by fold, one for each seed."""
 
 
 class NoResultsError(ValueError):

@@ -49,11 +49,11 @@ from moerank.version import VERSION
 if TYPE_CHECKING:
     from distributed import Client
 
+# The name of the baseline with which selections are compared.
 ALL_FEATURES = "all features"
-"""The name of the baseline with which selections are compared."""
 
+# A function of the name of a stage, the fraction that is done, and a text.
 Progress: TypeAlias = Callable[[str, float, str], object]
-"""A function of the name of a stage, the fraction that is done, and a text."""
 
 Parts = Mapping[str, RankingData]
 

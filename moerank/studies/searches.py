@@ -42,26 +42,26 @@ from moerank.studies.study import MOST_CELLS, warn_of_failures
 
 SYMBOLS = {1: "+", -1: "−", 0: "="}
 
+# What a search is charged for: individuals that it asked for, or distinct ones, for which a ranker was trained.
 COUNTS = ("evaluations", "trained")
-"""What a search is charged for: individuals that it asked for, or distinct ones, for which a ranker was trained."""
 
+# Indicators of a front; 1 for those of which a larger value is better.
 QUALITIES = {"hypervolume share": 1.0, "igd+": -1.0, "epsilon": -1.0, "r2": -1.0, "spread": -1.0}
-"""Indicators of a front; 1 for those of which a larger value is better."""
 
+# Shares of the hypervolume of the target front.
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
-"""Shares of the hypervolume of the target front."""
 
 # Population of the algorithms that are given by name.
 POPULATION = 100
 
+# Problems by suite. Staircase was developed on the first suite; nobody has looked at the second one.
 SUITES = {
     "moerank-6": ("digits", "planted", "mq2008", "ohsumed", "mslr", "web"),
     "moerank-held-out": ("mq2007", "td2004", "np2004", "hp2004", "yahoo1", "yahoo2"),
 }
-"""Problems by suite. Staircase was developed on the first suite; nobody has looked at the second one."""
 
+# Algorithms, or functions that make one for a problem, by name.
 Searches: TypeAlias = Mapping[str, Algorithm | Callable[[Problem], Algorithm]]
-"""Algorithms, or functions that make one for a problem, by name."""
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ SET_BY_RUN = ("memo", "progress", "resume", "workers")
 # Parameters that do not count when two estimators are compared.
 IGNORED = (*SET_BY_RUN, "verbose")
 
+# Arguments of solvers that belong to a run, not to a method; files must not set them.
 RUN_ARGUMENTS = (*IGNORED, "random_state")
-"""Arguments of solvers that belong to a run, not to a method; files must not set them."""
 
 
 def check_parameters(parameters: Parameters) -> Parameters:
@@ -253,6 +253,7 @@ def _goal(name: str, value: Any) -> str | None:
         return None
 
 
+# The arguments that leave out a part of MOFSRank; searches such as Staircase have further parts of their own.
 SWITCHES: dict[str, Parameters] = {
     "instance selection": {"instance_selection": False},
     "adaptive mutation": {"adaptive_mutation": False},
@@ -263,7 +264,6 @@ SWITCHES: dict[str, Parameters] = {
     "elimination of duplicates": {stage: {"eliminate_duplicates": False} for stage in STAGES},
     "initial sizes": {stage: {"initial": "random"} for stage in STAGES[:2]},
 }
-"""The arguments that leave out a part of MOFSRank; searches such as Staircase have further parts of their own."""
 
 # Parts for which searches of bit strings have steps of their own.
 _OPERATORS = ("adaptive mutation", "crossover", "mutation", "elimination of duplicates")

@@ -36,8 +36,8 @@ def shipped_folder() -> Path:
     return next(path for path in (package / "problems", package.parent / "problems") if path.is_dir())
 
 
+# The folders to search for data: that of the problem file, if there is one, then folders of data.
 Folders: TypeAlias = Sequence[Path]
-"""The folders to search for data: that of the problem file, if there is one, then folders of data."""
 
 
 def find_data(name: str, folders: Folders, advice: str) -> Path:
@@ -292,8 +292,8 @@ class TableData(FileData):
     labels: Annotated[dict[str, int] | tuple[float, ...], BeforeValidator(checked_labels_rule)] | None = None
 
 
+# Training, validation and test part, several such folds, or one table to split.
 InMemory: TypeAlias = RankingData | Fold | Sequence[Fold]
-"""Training, validation and test part, several such folds, or one table to split."""
 
 
 class MemoryData(DataSection):

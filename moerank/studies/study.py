@@ -71,15 +71,15 @@ class Cell(Work):
         return result
 
 
+# Largest number of cells in a study.
 MOST_CELLS = 10**6
-"""Largest number of cells in a study."""
 
 RequestedProblems: TypeAlias = (
     str | Path | Problem | Sequence[str | Path | Problem] | Mapping[str, str | Path | Problem | InMemory]
 )
 
+# A name, an estimator, several of these, or a mapping of labels to names, estimators and functions.
 RequestedSolvers: TypeAlias = Any
-"""A name, an estimator, several of these, or a mapping of labels to names, estimators and functions."""
 
 
 class Grid(Section):

@@ -12,8 +12,8 @@ from moerank.arrays import Mask
 from moerank.checks import check_choice
 from moerank.data import RankingData
 
+# Unit of selection. A document keeps the pairs with other kept documents, a query keeps all of its pairs.
 Unit: TypeAlias = Literal["pair", "document", "query"]
-"""Unit of selection. A document keeps the pairs with other kept documents, a query keeps all of its pairs."""
 
 
 @dataclass(frozen=True, eq=False)

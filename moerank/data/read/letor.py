@@ -26,8 +26,8 @@ from moerank.kernels.letor_text import read_lines
 
 CHUNK = 2**22  # bytes that are read at once: few enough for the caches, enough for the interpreter not to matter
 
+# The largest feature number a file may hold unless `n_features` allows more: a misprint must not fill the memory.
 LARGEST_FEATURE = 10_000
-"""The largest feature number a file may hold unless `n_features` allows more: a misprint must not fill the memory."""
 
 
 def load_letor(

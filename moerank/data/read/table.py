@@ -56,8 +56,8 @@ Rows: TypeAlias = Iterator[tuple[int, list[str]]]
 
 NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
 
+# The label of each text; or increasing limits, of which a label counts those that a value reaches.
 Labels: TypeAlias = Mapping[str, int] | Sequence[float]
-"""The label of each text; or increasing limits, of which a label counts those that a value reaches."""
 
 NOT_NUMBERS = "turn it into numbers, or leave the column out: exclude= in Python, or in [data] of a problem file"
 
@@ -638,8 +638,8 @@ def _csv_lines(path: Path, columns: Sequence[str], rows: Sequence[int]) -> list[
 _PARQUET = Reader(lambda path, _: list(_parquet_schema(path).names), _read_parquet, _parquet_roles)
 _CSV = Reader(_csv_header, _read_csv, lines_of=_csv_lines)
 
+# The readers by the endings of their files, in the order in which the files of a folder are looked for.
 READERS = {".parquet": _PARQUET, ".pq": _PARQUET, ".csv": _CSV, ".csv.gz": _CSV, ".tsv": _CSV}
-"""The readers by the endings of their files, in the order in which the files of a folder are looked for."""
 
 
 def _readers() -> dict[str, Reader]:
