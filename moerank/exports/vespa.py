@@ -106,14 +106,12 @@ def _dump(trees: Forest, functions: list[str]) -> Node:
 
 
 def _next_step(ranker: Deployable, path: Path) -> str:
-    copies = [
-        f"Copy {path} to schemas/SCHEMA/{ranker.name}.profile in the application package, which requires that name"
-    ]
+    copies = f"Copy {path} to schemas/SCHEMA/{ranker.name}.profile in the application package"
     if ranker.trees is not None:
-        copies.append(f", and {path.with_name(f'{ranker.name}.json')} to models")
+        copies += f", and {path.with_name(f'{ranker.name}.json')} to models"
     return "\n".join(
         [
-            f"{''.join(copies)}. Deploy and query it:",
+            f"{copies}. Deploy and query it:",
             "  vespa deploy APPLICATION",
             f"  vespa query 'yql=select * from SCHEMA where userQuery()' query=TEXT ranking.profile={ranker.name}",
             "It scores the best 100 documents of each node by the first phase of the profile default; rerank-count in "

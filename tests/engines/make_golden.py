@@ -160,51 +160,50 @@ def _difference(scores, own):
 
 # Vespa
 
-FUNCTION = r"function (\w+)\(\) \{\s*expression \{\s*(.*?)\s*\}\s*\}"
+SCHEMA = "schema shop {{ document shop {{ {} }} }}"
+FIELD = "field {} type float {{ indexing: attribute }}"
 
 
-def scored_by_vespa(jars, *cases):
-    """Return the scores of each case by Vespa's own code; `vespa/Score.java` says what a case is."""
+def scored_by_vespa(jars, files, rows):
+    """Return the scores of rows of attributes by rank profile; files are put where `export` says they belong."""
     with tempfile.TemporaryDirectory() as folder:
-        files = [Path(folder, f"{number}.json") for number in range(len(cases))]
-        for file, case in zip(files, cases, strict=True):
-            file.write_text(json.dumps(case))
-        java = ["java", "-cp", jars, HERE / "vespa" / "Score.java", *files]
+        application = Path(folder, "application")
+        schemas, models = application / "schemas", application / "models"
+        (schemas / "shop").mkdir(parents=True)
+        models.mkdir()
+        (schemas / "shop.sd").write_text(SCHEMA.format("\n".join(map(FIELD.format, rows[0]))))
+        for name, text in files.items():
+            (schemas / "shop" if name.endswith(".profile") else models).joinpath(name).write_text(text)
+        values = Path(folder, "rows.json")
+        values.write_text(json.dumps([{f"attribute({name})": row[name] for name in row} for row in rows]))
+        java = ["java", "-cp", jars, HERE / "vespa" / "Score.java", application, values]
         done = subprocess.run(java, capture_output=True, text=True, timeout=300)
         if done.returncode:
             raise ValueError(done.stderr[-2000:])
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return json.loads(done.stdout)
 
 
 def vespa(jars):
     """Return what the golden file of Vespa holds, for the models and documents of Solr's file, and the differences."""
     golden = json.loads((GOLDEN / "solr.json").read_text())
-    cases, models = [], {}
+    exported = {name: Model.from_json(json.dumps(entry["model"])) for name, entry in golden["models"].items()}
+    models = {}
     with tempfile.TemporaryDirectory() as folder:
         table = logged_table(golden["log"], Path(folder))
         frame = pq.read_table(table).to_pandas()
-        for name, entry in golden["models"].items():
-            model = Model.from_json(json.dumps(entry["model"]))
+        for name, model in exported.items():
             done = export(model, "vespa", Path(folder, f"{name}.profile"), name=name)
             files = {path.name: text.decode() for path, text in done.files.items()}
-            models[name] = {"model": entry["model"], "files": files, "scores": []}
-            functions = dict(re.findall(FUNCTION, files[f"{name}.profile"], re.DOTALL))
-            scored = {"score": functions.pop(f"score_{name}")}
-            if model.trees is not None:
-                scored = {"trees": str(Path(folder, f"{name}.json"))}
-            rows = (
-                frame[list(model.names)]
-                .rename(columns="attribute({})".format)
-                .to_json(orient="records", double_precision=15)
-            )
-            cases.append({"functions": functions, "rows": json.loads(rows), **scored})
-        results = scored_by_vespa(jars, *cases)
-        keys = list(zip(frame["query"], frame["doc"], strict=True))
+            models[name] = {"model": golden["models"][name]["model"], "files": files}
+        rows = json.loads(frame[list(STORE)].to_json(orient="records", double_precision=15))
+        files = {file: text for entry in models.values() for file, text in entry["files"].items()}
+        scores = scored_by_vespa(jars, files, rows)
+        assert scores.keys() == models.keys()
         differences = {}
-        for (name, entry), scores in zip(models.items(), results, strict=True):
-            entry["scores"] = scores
-            own = expected(Model.from_json(json.dumps(entry["model"])), table)
-            differences[name] = _difference(dict(zip(keys, scores, strict=True)), own)
+        for name, model in exported.items():
+            models[name]["scores"] = scores[name]
+            by_key = dict(zip(zip(frame["query"], frame["doc"], strict=True), scores[name], strict=True))
+            differences[name] = _difference(by_key, expected(model, table))
     version = re.search(r"<version>(8[.\d]+)<", (HERE / "vespa" / "pom.xml").read_text())[1]
     return {"engine": f"Vespa {version}", "log": golden["log"], "models": models}, differences
 

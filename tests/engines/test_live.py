@@ -102,17 +102,21 @@ def test_what_solr_takes_an_absent_value_for(solr, kind, default):
     np.testing.assert_equal(score, {"left": -1.0, "right": 1.0}.get(right, right))
 
 
-def test_what_vespa_takes_an_absent_value_for(vespa, tmp_path):
+def test_what_vespa_takes_an_absent_value_for(vespa):
     """An attribute without a value is NaN. A split sends it right, unless it has `default_left`; ours have not."""
-    row = {"rows": [{"attribute(x)": None}], "functions": {"f_x": "attribute(x)"}}
-    cases = [row | {"score": "1.0 * f_x"}]
-    for left in (False, True):
+    profile = """rank-profile {} {{
+        function f_x() {{ expression: attribute(x) }}
+        second-phase {{ expression: {} }}
+    }}"""
+    files = {"linear.profile": profile.format("linear", "1.0 * f_x")}
+    for name, left in (("to_right", False), ("to_left", True)):
         leaves = {"left_child": {"leaf_value": -1.0}, "right_child": {"leaf_value": 1.0}}
         split = {"split_feature": 0, "threshold": 0.5, "decision_type": "<=", "default_left": left, **leaves}
         dump = {"objective": "lambdarank", "feature_names": ["f_x"], "pandas_categorical": []}
-        (tmp_path / f"{left}.json").write_text(json.dumps(dump | {"tree_info": [{"tree_structure": split}]}))
-        cases.append(row | {"trees": str(tmp_path / f"{left}.json")})
-    np.testing.assert_equal(make_golden.scored_by_vespa(vespa, *cases), [["NaN"], [1.0], [-1.0]])
+        files[f"{name}.json"] = json.dumps(dump | {"tree_info": [{"tree_structure": split}]})
+        files[f"{name}.profile"] = profile.format(name, f'lightgbm("{name}.json")')
+    scores = make_golden.scored_by_vespa(vespa, files, [{"x": None}])
+    assert scores == {"linear": ["NaN"], "to_right": [1.0], "to_left": [-1.0]}
 
 
 JSON = ("-H", "Content-Type: application/x-ndjson", "--data-binary")
