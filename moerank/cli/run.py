@@ -255,14 +255,17 @@ def _next(result: Result, out: Path, command: list[str]) -> str:
     from moerank.exports.deployable import obstacles, refused_below_zero
     from moerank.exports.formats import FORMATS
 
-    if result.verdict is not None and result.verdict.decision == "limits":
+    rival, decision = ("", "none") if result.verdict is None else (result.verdict.rival, result.verdict.decision)
+    if decision == "limits":
         return "  Next: raise the limits in [features] of the problem file, and run again"
-    if result.verdict is not None and result.verdict.decision == "keep":
-        trees = result.verdict.rival or result.configuration["backend"]["name"] == "additive"
+    if decision == "keep" or (rival and decision != "none"):
+        trees = rival or result.configuration["backend"]["name"] == "additive"
         name, option = ("lambdamart", "--set=search.refit=lambdamart") if trees else ("additive", "--backend=additive")
         again = shlex.join([*command, option, "--out", f"{out}-{name}"])
-        other = "" if result.configuration["search"].get("refit") else f", or try another ranker:\n  {again}"
-        return f"  Next: label more queries{other}"
+        if not result.configuration["search"].get("refit"):
+            return f"  Next: {'label more queries, or ' * (not rival)}try another ranker:\n  {again}"
+        if decision == "keep":
+            return "  Next: label more queries"
     first, *_ = FORMATS
     model = result.model(result.best)
     if reasons := obstacles(model):

@@ -126,13 +126,18 @@ def test_where_all_features_are_better_another_ranker_is_next(command, tmp_path)
     command("run", "TINY", "--out", "here")
     path = tmp_path / "here" / "result.json"
     stored = json.loads(path.read_text())
-    stored["verdict"] |= {"decision": "keep", "advice": "On validation every set lost"}
-    for rival, option in (("", "--backend=additive"), ("LambdaMART is better", "--set=search.refit=lambdamart")):
-        stored["verdict"]["rival"] = rival
+    stored["verdict"]["advice"] = "On validation every set lost"
+    keep, trees = "KEEP ALL 20 FEATURES", "--set=search.refit=lambdamart"
+    for decision, rival, head, words, option in (
+        ("keep", "", keep, "label more queries, or try another ranker:", "--backend=additive"),
+        ("keep", "LambdaMART is better", keep, "try another ranker:", trees),
+        ("loss", "LambdaMART is better", "OF 20 FEATURES, AT A LOSS", "try another ranker:", trees),
+    ):
+        stored["verdict"] |= {"decision": decision, "rival": rival}
         path.write_text(json.dumps(stored))
         lines = command("run", "TINY", "--out", "here").stdout.splitlines()
-        assert lines[2] == "  KEEP ALL 20 FEATURES. On validation every set lost."
-        assert lines[-2] == "  Next: label more queries, or try another ranker:"
+        assert lines[2].endswith(f"{head}. On validation every set lost.")
+        assert lines[-2] == f"  Next: {words}"
         assert f" {option} --out here-" in lines[-1]
         assert command(*shlex.split(lines[-1])[1:]).exit_code == 0
     stored["verdict"]["decision"] = "limits"
