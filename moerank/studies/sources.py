@@ -365,22 +365,30 @@ def _fold(parts: object) -> Fold:
     return train, validation, test
 
 
-class DigitsData(DataSection):
+class MadeData(DataSection):
+    """Data that a function makes without files, from its settings."""
+
+    make: ClassVar[Callable[..., Fold]]
+
+    def read(self, fold: int, folders: Folders) -> Fold:
+        """Return the parts of a fold."""
+        return type(self).make(fold, **self.model_dump(exclude={"source", *DataSection.model_fields}))
+
+
+class DigitsData(MadeData):
     """Query by example on handwritten digits; see `load_digits_fold`."""
 
+    make = load_digits_fold
     source: Literal["digits"]
     n_queries: Annotated[int, at_least(5)] = 150
     n_documents: Annotated[int, at_least(2)] = 100
     seed: Annotated[int, at_least(0, MOST_SEED)] = 0
 
-    def read(self, fold: int, folders: Folders) -> Fold:
-        """Return the parts of a fold, made without files."""
-        return load_digits_fold(fold, n_queries=self.n_queries, n_documents=self.n_documents, seed=self.seed)
 
-
-class PlantedData(DataSection):
+class PlantedData(MadeData):
     """Synthetic data with known relevant features; see `make_planted`."""
 
+    make = load_planted_fold
     source: Literal["planted"]
     n_queries: Annotated[int, at_least(1)] = 100
     n_documents: Annotated[int, at_least(2)] = 20
@@ -391,22 +399,15 @@ class PlantedData(DataSection):
     noise: Annotated[float, Field(strict=True, ge=0)] = 0.1
     seed: Annotated[int, at_least(0, MOST_SEED)] = 0
 
-    def read(self, fold: int, folders: Folders) -> Fold:
-        """Return the parts of a fold, made without files."""
-        return load_planted_fold(fold, **self.model_dump(exclude={"source", *DataSection.model_fields}))
 
-
-class ShopData(DataSection):
+class ShopData(MadeData):
     """A made table of a shop with known relevant features; see `make_shop`."""
 
+    make = load_shop_fold
     source: Literal["shop"]
     n_queries: Annotated[int, at_least(5)] = 2000
     n_documents: Annotated[int, at_least(2)] = 10
     seed: Annotated[int, at_least(0, MOST_SEED)] = 0
-
-    def read(self, fold: int, folders: Folders) -> Fold:
-        """Return the parts of a fold, made without files."""
-        return load_shop_fold(fold, n_queries=self.n_queries, n_documents=self.n_documents, seed=self.seed)
 
 
 class WebData(DataSection):
