@@ -130,14 +130,23 @@ def average_precision(scores: Vector, offsets: Integers, query: Integers, releva
     return values
 
 
-def sum_over_queries(values: Matrix) -> Matrix:
+def sum_over_queries(values: Matrix) -> Vector:
     """Return the sum over the rows, added one by one: the order of `numpy.sum` depends on the number of columns."""
-    return np.cumsum(values, axis=0)[-1]
+    return np.asarray(_sum_rows(np.ascontiguousarray(values, np.float64)))
 
 
-def mean_over_queries(values: Matrix) -> Matrix:
+@kernel
+def _sum_rows(values: Matrix) -> Vector:
+    total = np.zeros(values.shape[1])
+    for q in range(len(values)):
+        for i in range(len(total)):
+            total[i] += values[q, i]
+    return total
+
+
+def mean_over_queries(values: Matrix) -> Vector:
     """Return the mean over the rows, added one by one."""
-    return np.asarray(sum_over_queries(values) / len(values))
+    return sum_over_queries(values) / len(values)
 
 
 @kernel

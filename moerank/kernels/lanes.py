@@ -85,6 +85,7 @@ for _element, _values in _VALUES.items():
     _define(operator.mul, lambda builder, a, b: builder.fmul(a, b), _values, _values, _values)
     _define(operator.gt, lambda builder, a, b: builder.fcmp_ordered(">", a, b), _mask, _values, _values)
     _define(operator.ge, lambda builder, a, b: builder.fcmp_ordered(">=", a, b), _mask, _values, _values)
+    _define(operator.eq, lambda builder, a, b: builder.fcmp_ordered("==", a, b), _mask, _values, _values)
 for _mask in _MASKS.values():
     _define(operator.and_, lambda builder, a, b: builder.and_(a, b), _mask, _mask, _mask)
 

@@ -66,7 +66,7 @@ def gain_of_linear(
     `columns` returns X by columns; it is called if they are needed. The threads share the queries, and no value depends
     on the number of threads.
     """
-    if individuals_share_features(X, W, offsets, few_ranks[0]):
+    if individuals_share_features(X, W, offsets, few_ranks):
         return lane_gain(X, W, offsets, few_ranks, workers)
     return linear_gain(columns(), W, offsets, few_ranks, workers)
 
@@ -79,10 +79,11 @@ def _parts(few_ranks: FewRanks, offsets: Integers, workers: int) -> list[FewRank
     return [(query[part], gain, discount, depth[part], ideal[part]) for part in parts]
 
 
-def individuals_share_features(X: Floats, W: Matrix, offsets: Integers, query: Integers) -> bool:
-    """Whether `lane_gain` is likely to be faster than `linear_gain`, for the same arguments."""
+def individuals_share_features(X: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks) -> bool:
+    """Whether `lane_gain` can take these arguments and is likely to be faster than `linear_gain`."""
+    query, gain = few_ranks[:2]
     width = lanes(X.dtype.type)
-    if len(W) < width or len(query) == 0 or not X.flags.c_contiguous:
+    if len(W) < width or len(query) == 0 or not X.flags.c_contiguous or (gain.astype(X.dtype) != gain).any():
         return False
     if (offsets[query + 1] - offsets[query]).mean() <= SHORT_ON_AVERAGE:
         return True
@@ -309,7 +310,7 @@ NETWORK = _sorting_network(CLASSES)
 def lane_gain(X: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks, workers: int = 1) -> Matrix:
     """Return what `linear_gain` returns, from X (n_documents, n_features), C-contiguous.
 
-    O(n_documents · Σ_groups k) vector operations for groups of individuals that use k features together, and about
+    The precision of X must hold the gains. O(n_documents · Σ_groups k) vector operations for groups of individuals that use k features together, and about
     O(n_documents) per group for ranking individuals that rank alike.
     """
     values = np.zeros((len(offsets) - 1, len(W)))
@@ -351,9 +352,8 @@ def _gain_by_individuals(
     best = np.empty((CLASSES, width), X.dtype)
     candidates = np.empty((longest + 1, width), X.dtype)
     candidate_gain = np.empty(longest + 1)
-    above = np.empty((1, width), X.dtype)
-    placed = np.empty((CLASSES + 1, width))
-    total = np.empty(width)
+    above, relevant_gain = np.empty((longest, width), X.dtype), np.empty(longest, X.dtype)
+    placed, total = np.empty((1, width), X.dtype), np.empty(width)
     first_document = np.empty(TILED_BLOCK + 1, np.int64)  # of each query of the block; nobody reads it
     c: int = np.int64(0)  # type: ignore[assignment]  # a literal would be a type of its own
     while c < len(query):
@@ -367,7 +367,7 @@ def _gain_by_individuals(
                 if n > SHORT_QUERY:
                     n = _copy_candidate_rows(scores, gains, n, depth[q], network, best, candidates, candidate_gain)
                     rows, gains = candidates, candidate_gain
-                _sum_gains_of_rows(rows, gains, n, discount, depth[q], above, placed, total)
+                _sum_gains_of_rows(rows, gains, n, discount, depth[q], above, relevant_gain, placed, total)
                 for lane in range(min(width, n_individuals - group * width)):
                     values[query[q], group * width + lane] = total[lane] / ideal[q]
         c = end
@@ -415,25 +415,30 @@ def _sum_gains_of_rows(
     discount: Vector,
     depth: int,
     above: Floats,
-    placed: Matrix,
+    relevant_gain: Floats,
+    placed: Floats,
     total: Vector,
 ) -> None:
     """Set `total` to Σ discount · gain over the first `depth` ranks, in order of rank."""
     width = candidates.shape[1]
     zero, one = spread(candidates.dtype.type(0)), spread(candidates.dtype.type(1))
-    placed[:depth] = 0.0
+    n_relevant = 0
     for i in range(n_candidates):
         if candidate_gain[i] > 0.0:
             score = load(candidates, i)
-            before = behind = zero
+            count = zero
             for j in range(i):
-                before = before + blend(load(candidates, j) >= score, one, zero)
+                count = blend(load(candidates, j) >= score, count + one, count)
             for j in range(i + 1, n_candidates):
-                behind = behind + blend(load(candidates, j) > score, one, zero)
-            store(above, 0, before + behind)
-            for lane in range(width):  # later ranks go to a row that nobody reads
-                placed[min(int(above[0, lane]), depth), lane] = candidate_gain[i]
+                count = blend(load(candidates, j) > score, count + one, count)
+            store(above, n_relevant, count)
+            relevant_gain[n_relevant] = candidate_gain[i]
+            n_relevant += 1
     total[:] = 0.0
     for rank in range(depth):
+        gain, wanted = zero, spread(candidates.dtype.type(rank))
+        for i in range(n_relevant):
+            gain = blend(load(above, i) == wanted, spread(relevant_gain[i]), gain)
+        store(placed, 0, gain)
         for lane in range(width):
-            total[lane] += placed[rank, lane] * discount[rank]
+            total[lane] += placed[0, lane] * discount[rank]
