@@ -209,11 +209,12 @@ def convert_command(
     --------
     moerank data convert Fold1/train.txt --out Fold1/train.parquet
     """
+    from moerank.data.read import in_single_if_exact
     from moerank.data.read.letor import read_letor
     from moerank.data.read.table import write_documents
 
     with reading(file):
-        documents = read_letor(file, nulls=True)
+        [documents] = in_single_if_exact([read_letor(file, nulls=True)])
     write_documents(out, documents)
     n_documents, n_features = documents.X.shape
     say(f"{n_documents:,} documents with {n_features:,} features in {out}")

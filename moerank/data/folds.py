@@ -21,7 +21,7 @@ from numpy.typing import DTypeLike
 from moerank.arrays import Array, Floats, Integers, Mask, Matrix
 from moerank.checks import check_at_least, check_not_negative, check_room, check_share
 from moerank.data.ranking_data import Fold, RankingData
-from moerank.data.read import as_precision, check_folder, names_in
+from moerank.data.read import as_precision, check_folder, in_single_if_exact, names_in
 from moerank.data.read.letor import read_letor
 from moerank.data.scaling import MissingRule
 
@@ -53,7 +53,7 @@ def load_fold(
     zero_based: bool = False,
     missing: MissingRule | None = None,
     missing_values: Sequence[float] = (),
-    dtype: DTypeLike = np.float64,
+    dtype: DTypeLike | None = None,
     validation: float | None = None,
     seed: int = 0,
 ) -> Fold:
@@ -67,7 +67,7 @@ def load_fold(
         found in this order is read, otherwise the only file ``*.train``, ``*.vali`` (or ``*.valid``) and ``*.test``.
         A folder that does not exist is looked for where commands look: in ``$MOERANK_DATA``, then in ``data``.
     zero_based, missing, missing_values, dtype
-        As in `load_letor`.
+        As in `load_letor`; all parts have the same precision.
     validation : float, optional
         The share of the training queries to draw for validation if the folder has no validation file, as in LightGBM's
         examples ``rank.train`` and ``rank.test``.
@@ -100,6 +100,8 @@ def load_fold(
     places = [Path(directory), *(root / directory for root in data_folders())]
     paths = part_paths(next(filter(Path.is_dir, places), places[0]), drawn=validation is not None)
     documents = [read_letor(path, zero_based=zero_based, nulls=missing is not None, dtype=dtype) for path in paths]
+    if dtype is None:
+        documents = in_single_if_exact(documents)
     width, names = max((part.X.shape[1], part.feature_names) for part in documents)
     parts = [
         replace(part, X=_widened(part.X, width, path), feature_names=names).as_data(str(path), missing, missing_values)

@@ -39,7 +39,7 @@ def column_names(X: object) -> tuple[str, ...] | None:
 def _arrow_table(X: object) -> pa.Table:
     try:
         return X if isinstance(X, pa.Table) else pa.RecordBatchReader.from_stream(X).read_all()
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, TypeError):
         raise ValueError(f"X is a {type(X).__name__}, not a table; give one column per feature") from None
 
 
@@ -104,7 +104,9 @@ def require_same_index(X: object, values: object, what: str, name: str) -> None:
 
 def _frame_table(X: Any, names: Sequence[str] | None) -> Floats:
     """Return a DataFrame of pandas, or any other with Arrow's stream, as one table."""
-    own = column_names(X) or ()
+    own = column_names(X)
+    if own is None:
+        own = _arrow_table(X).column_names
     names = names if names is not None and len(names) == len(own) else own
     given = [X.iloc[:, index] for index in range(len(own))] if hasattr(X, "iloc") else _arrow_table(X).columns
     columns = [_numbers(column, name) for column, name in zip(given, names, strict=True)]

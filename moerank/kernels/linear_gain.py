@@ -310,8 +310,8 @@ NETWORK = _sorting_network(CLASSES)
 def lane_gain(X: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks, workers: int = 1) -> Matrix:
     """Return what `linear_gain` returns, from X (n_documents, n_features), C-contiguous.
 
-    The precision of X must hold the gains. O(n_documents · Σ_groups k) vector operations for groups of individuals that use k features together, and about
-    O(n_documents) per group for ranking individuals that rank alike.
+    The precision of X must hold the gains. O(n_documents · Σ_groups k) vector operations for groups of individuals that
+    use k features together, and about O(n_documents) per group for ranking individuals that rank alike.
     """
     values = np.zeros((len(offsets) - 1, len(W)))
     if len(few_ranks[0]) and len(W):

@@ -160,8 +160,8 @@ class FileData(DataSection):
         What replaces missing values; without it they are an error.
     missing_values : list of float
         Numbers that stand for a missing value, such as -999.
-    dtype : {"float64", "float32"}
-        The type of the features.
+    dtype : {"float64", "float32"}, optional
+        The precision of the features; by default as `load_letor` and `load_table` have it.
     """
 
     readers: ClassVar[tuple[Callable[..., Fold], Callable[..., RankingData]]]  # for a fold and for one file
@@ -172,7 +172,7 @@ class FileData(DataSection):
     origin: str = "the data set"
     missing: Missing | None = None
     missing_values: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
-    dtype: Precision = "float64"
+    dtype: Precision | None = None
 
     @field_validator("folder", "file")
     @classmethod

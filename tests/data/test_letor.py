@@ -374,6 +374,34 @@ def test_weights_come_from_the_file_beside(path, weights, roles):
             assert (given if given is None else given.tolist()) == expected
 
 
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        (["0", "NULL", "0"], np.float32),
+        (["8.388607", "8.388608", "-8.388608"], np.float32),
+        (["8.388607", "8.388609"], np.float64),
+        (["16777216", "16777217"], np.float64),
+        (["83.88607", "0.00001"], np.float32),
+        (["0.1234567", "0.123456"], np.float32),
+        (["0.1234567", "0.12345671"], np.float64),
+        (["0.00000001", "0.00000002"], np.float32),
+        (["1e300"], np.float64),
+    ],
+)
+def test_values_are_single_where_that_tells_them_apart(path, values, dtype):
+    lines = [f"{row} qid:1 1:{value}\n" for row, value in enumerate(values)]
+    path.write_text("".join(lines))
+    single = load_letor(path, missing=0.5, dtype=np.float32) if dtype == np.float32 else None
+    data = load_letor(path, missing=0.5)
+    assert data.X.dtype == dtype
+    assert len(np.unique(data.X)) == len(set(values))
+    if single is not None:
+        np.testing.assert_array_equal(data.X, single.X)
+    for part in ("train", "vali", "test"):
+        path.with_name(f"{part}.txt").write_text("".join(lines) if part == "test" else lines[0])
+    assert {part.X.dtype for part in load_fold(path.parent, missing=0.5)} == {np.dtype(dtype)}
+
+
 def test_lightgbm_reads_the_same(path):
     rng = np.random.default_rng(0)
     X, y, counts = rng.random((60, 4)).round(3), rng.integers(0, 3, 60), [20, 25, 15]
@@ -384,7 +412,7 @@ def test_lightgbm_reads_the_same(path):
     path.with_name("x.txt.query").write_text("\n".join(map(str, counts)))
     path.with_name("x.txt.weight").write_text("\n".join(map(str, rng.integers(1, 9, 60))))
     dataset = lightgbm.Dataset(str(path), params={"verbose": -1}).construct()
-    data = load_letor(path)
+    data = load_letor(path, dtype=np.float64)
     np.testing.assert_array_equal(dataset.get_label(), data.y)
     np.testing.assert_array_equal(dataset.get_group(), np.diff(data.offsets))
     np.testing.assert_array_equal(data.X, X)

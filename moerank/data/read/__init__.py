@@ -8,7 +8,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -21,6 +21,7 @@ from moerank.data.inputs import RULES, empty_table
 from moerank.data.ranking_data import RankingData
 from moerank.data.scaling import MissingRule
 from moerank.files import open_regular
+from moerank.kernels.letor_text import POWERS
 
 LONGEST_LINE = 2**26  # bytes in a line; a longer one is not text, and must not fill the memory
 
@@ -54,6 +55,27 @@ def as_precision(dtype: DTypeLike) -> Precision:
         if np.dtype(dtype) == precision:
             return precision
     raise ValueError(f"dtype must be float32 or float64, not {np.dtype(dtype)}")
+
+
+def in_single_if_exact(parts: Sequence[Documents]) -> list[Documents]:
+    """Return documents with features in single precision if it tells all values of each feature apart, else as given.
+
+    It does if these are multiples of 10⁻ᵈ up to 2²³ · 10⁻ᵈ: there its numbers lie no further apart than 10⁻ᵈ.
+    """
+    if not all(_are_apart_in_single(part.X) for part in parts):
+        return list(parts)
+    return [replace(part, X=part.X.astype(np.float32)) for part in parts]
+
+
+def _are_apart_in_single(X: Floats) -> bool:
+    blocks = [X[row : row + 4096] for row in range(0, len(X), 4096)]  # few enough for the caches
+    largest = np.fmax.reduce([np.fmax.reduce(abs(block)) for block in blocks])
+    with np.errstate(divide="ignore"):
+        places = np.floor(np.log10(2.0**23 / largest))
+    if (places < 0).any():
+        return False
+    scale = POWERS[np.fmin(places, len(POWERS) - 1).astype(int)]
+    return all(((np.rint(block * scale) / scale == block) | np.isnan(block)).all() for block in blocks)
 
 
 def zeros(n_rows: int, width: int, dtype: DTypeLike) -> Floats:

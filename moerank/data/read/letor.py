@@ -37,7 +37,7 @@ def load_letor(
     zero_based: bool = False,
     missing: MissingRule | None = None,
     missing_values: Sequence[float] = (),
-    dtype: DTypeLike = np.float64,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> RankingData:
     r"""Read a LETOR or svmlight file with query ids, plain or ``.gz``.
@@ -62,8 +62,10 @@ def load_letor(
         has one is refused.
     missing_values : sequence of float
         Numbers that stand for a missing value, such as -999; see `RankingData`.
-    dtype : {numpy.float64, numpy.float32}, default float64
-        The precision of X. A value is the correctly rounded double, or that double rounded to single.
+    dtype : {numpy.float64, numpy.float32}, optional
+        The precision of X. A value is the correctly rounded double, or that double rounded to single. By default single
+        precision if it tells all values of each feature apart, as it does for decimals with six places up to 8.3, else
+        double.
     name : str, optional
         The name of the data set in messages; by default its path.
 
@@ -104,6 +106,8 @@ def load_letor(
     check_missing_rule(missing, or_none=True)
     nulls = missing is not None
     documents = read_letor(Path(path), n_features=n_features, zero_based=zero_based, nulls=nulls, dtype=dtype)
+    if dtype is None:
+        [documents] = read.in_single_if_exact([documents])
     return documents.as_data(name or str(path), missing, missing_values)
 
 
@@ -113,10 +117,13 @@ def read_letor(
     n_features: int | None = None,
     zero_based: bool = False,
     nulls: bool = False,
-    dtype: DTypeLike = np.float64,
+    dtype: DTypeLike | None = None,
 ) -> read.Documents:
-    """Return the documents of a file; arguments and errors as in `load_letor`, and `nulls` allows missing values."""
-    precision = np.dtype(read.as_precision(dtype))
+    """Return the documents of a file in `dtype`, by default in doubles.
+
+    The other arguments and errors are those of `load_letor`; `nulls` allows missing values.
+    """
+    precision = np.dtype(read.as_precision(dtype or np.float64))
     if n_features is not None and n_features < 1:
         raise ValueError(f"n_features is {n_features}; a data set has at least one feature")
     if path.is_dir():

@@ -140,7 +140,7 @@ def load_table(
     labels: Labels | None = None,
     missing: MissingRule | None = None,
     missing_values: Sequence[float] = (),
-    dtype: DTypeLike = np.float64,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> RankingData:
     r"""Read a CSV or Parquet file with one row per document.
@@ -171,8 +171,8 @@ def load_table(
         empty field is missing, and so are NA, N/A, NULL, None, and NaN in upper or lower case.
     missing_values : sequence of float
         Numbers that stand for a missing feature value, such as -999; see `RankingData`.
-    dtype : {float64, float32}, default float64
-        The precision of the features.
+    dtype : {float64, float32}, optional
+        The precision of the features; by default single if all their columns in a Parquet file are so, else double.
     name : str, optional
         The name of the data set in messages; by default its path.
 
@@ -206,7 +206,7 @@ def load_table(
     check_missing_rule(missing, or_none=True)
     further = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
     columns = table_columns(path, label=label, query=query, features=features, exclude=exclude, **further)
-    rule, precision = checked_labels_rule(labels), read.as_precision(dtype)
+    rule, precision = checked_labels_rule(labels), None if dtype is None else read.as_precision(dtype)
     try:
         documents = _read(path, columns, rule, precision, missing is not None)
     except WrongRowError as error:
@@ -290,14 +290,17 @@ def row_names(path: Path, rows: Sequence[int], needed: Sequence[str] = ()) -> li
     return [f"line {n}" for n in lines_of(path, needed, rows)] if lines_of else [f"row {row + 1:,}" for row in rows]
 
 
-def _read(path: Path, columns: Columns, rule: Labels | None, dtype: read.Precision, nulls: bool) -> read.Documents:
+def _read(
+    path: Path, columns: Columns, rule: Labels | None, dtype: read.Precision | None, nulls: bool
+) -> read.Documents:
     """Gather the documents of all batches: features piece by piece, everything else as a table of Arrow."""
     pieces: list[Floats] = []
     others, n_rows, n_features = [], 0, len(columns.features)
     for batch in _table_reader(path).batches(path, columns.all, columns.texts):
+        features = batch.select(list(columns.features))
+        dtype = dtype or (np.float32 if set(features.schema.types) == {pa.float32()} else np.float64)
         n_bytes = (n_rows + batch.num_rows) * (n_features * np.dtype(dtype).itemsize + 16)  # with label and query
         check_room(f"{path}: {n_rows + batch.num_rows:,} rows of {n_features:,} features", n_bytes)
-        features = batch.select(list(columns.features))
         pieces.append(read.zeros(n_features, batch.num_rows, dtype).T)
         for name, column, target in zip(columns.features, features.columns, pieces[-1].T, strict=True):
             _fill(target, _numbers(column, path, name), name, n_rows, nulls=nulls)
@@ -320,7 +323,7 @@ def _read(path: Path, columns: Columns, rule: Labels | None, dtype: read.Precisi
         other = f"another weight in the column {columns.further['query_weights']!r} than in the first row of the query"
         _require(same, lambda i: f"{other}; give all rows of a query one weight")
     qid = np.repeat(ids, np.diff(offsets))
-    return read.Documents(read.joined(pieces, n_features, dtype), y, qid, columns.features, **arrays)
+    return read.Documents(read.joined(pieces, n_features, pieces[0].dtype), y, qid, columns.features, **arrays)
 
 
 def _require(right: Mask, reason: Callable[[int], str], row: int = 0) -> None:
