@@ -16,7 +16,7 @@ from scipy.stats import gaussian_kde
 
 from moerank import FSED
 from moerank.data import RankingData
-from moerank.figures.panels import COLOURS
+from moerank.figures.panels import COLOURS, DASHES
 from moerank.figures.style import WIDTH, in_style, put_title, save_figure
 from moerank.rankers import ConstantFeatureWarning
 from moerank.studies.problem import load_problem
@@ -29,10 +29,11 @@ def density_figure(train: RankingData, features: list[int]) -> Figure:
         for axes, feature in zip(figure.subplots(2, 1), features, strict=True):
             values = train.X[:, feature]
             at = np.linspace(values.min(), values.max(), 200)
-            for label, colour in zip(np.unique(train.y), COLOURS, strict=False):
+            for label, colour, dashes in zip(np.unique(train.y), COLOURS, DASHES, strict=False):
                 sample = values[train.y == label]
                 if np.ptp(sample) > 0:
-                    axes.plot(at, gaussian_kde(sample, "silverman")(at), color=colour, label=f"relevance {label}")
+                    look = {"color": colour, "linestyle": dashes, "label": f"relevance {label}"}
+                    axes.plot(at, gaussian_kde(sample, "silverman")(at), **look)
             axes.set_xlabel(f"Feature {train.feature_names[feature]}")
             axes.set_ylabel("Density")
         first, second = (f"{train.feature_names[j]} {{}}by {shift(train, j):.2f}" for j in features)

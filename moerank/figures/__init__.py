@@ -110,8 +110,12 @@ class StudyFigure:
         if fold is not None and fold not in mine.folds:
             raise ValueError(f"fold {fold} has no finished cell; choose one of {', '.join(map(str, mine.folds))}")
         shown = mine.among(solvers)
-        for name in (paper or {}).get("names", ()):
+        given = (paper or {}).get("names", {})
+        for name in given:
             check_choice(shown.solvers, names=name)
+        names = {solver: f"{next(iter(parts))} {part}" for parts in mine.ablations for solver, part in parts.items()}
+        names = {**{solver: name for solver, name in names.items() if "[" in solver}, **given}
+        paper = {**(paper or {}), "names": names}
         return _draw(self.source, View(shown, problem, solvers, fold, metric or shown.metric), paper, **options)
 
 

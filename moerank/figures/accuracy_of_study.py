@@ -78,7 +78,7 @@ def accuracy_figure(view: View, *, exact: bool = False, limits: tuple[float, flo
         labels=("Number of features" + ", at most" * (not exact), f"Test {metric}"),
         notes=[
             errors_noted(view.results, metric),
-            "Published values are means over all folds." if has_sizes and len(view.results.folds) == 1 else "",
+            "Published: means over all folds that the papers give for their own programs." if has_sizes else "",
             named("Some values lie beyond the axis", beyond(values, limits)),
         ],
         prepare=prepare,

@@ -10,10 +10,8 @@ from matplotlib.figure import Figure
 
 from moerank.figures import View
 from moerank.figures.panels import Look, best_of_families, fronts_of_fold, named, panels_figure, same_goal, two_of
-from moerank.figures.style import RING, beyond, limits_of
+from moerank.figures.style import LINES, RING, beyond, limits_of
 from moerank.studies.result import PARTS
-
-PART_TITLES = {"train": "Training", "validation": "Validation", "test": "Test"}
 
 
 def fronts_figure(view: View) -> Figure:
@@ -30,7 +28,7 @@ def fronts_figure(view: View) -> Figure:
         for part in PARTS
     }
     limits = {part: limits_of(by_solver) for part, by_solver in values.items()}
-    parts = {PART_TITLES[part]: part for part in PARTS}
+    parts = {LINES[part]["label"]: part for part in PARTS}
     style = {"linestyle": "none", "markevery": 1} if view.results.further_objectives else {}
 
     def draw(look: Look) -> None:

@@ -59,13 +59,13 @@ def fixed_looks() -> dict[str, int]:
 def looks_of(solvers: Sequence[str]) -> dict[str, int]:
     """Return the number of the look of each solver of a figure.
 
-    A name in `fixed_looks` has its own. Others begin with a digest of the name, and take the next one with a colour
-    that the figure does not use, while there is one.
+    A name in `fixed_looks` begins with its own, the first names first, and others with a digest of the name. Each takes
+    the next one with a colour that the figure does not use, while there is one.
     """
     fixed = fixed_looks()
-    looks = {solver: fixed[solver] for solver in solvers if solver in fixed}
-    for solver in [solver for solver in solvers if solver not in fixed]:
-        numbers = (crc32(solver.encode()) + np.arange(N_LOOKS)) % N_LOOKS
+    looks: dict[str, int] = {}
+    for solver in sorted(solvers, key=lambda solver: fixed.get(solver, N_LOOKS)):
+        numbers = (fixed.get(solver, crc32(solver.encode())) + np.arange(N_LOOKS)) % N_LOOKS
         colours = {number % len(COLOURS) for number in looks.values()}
         free = [n for n in numbers.tolist() if n not in looks.values()]
         looks[solver] = next((n for n in free if n % len(COLOURS) not in colours), free[0])

@@ -37,9 +37,9 @@ RING: Style = {"linestyle": "none", "marker": "o", "markersize": 7, "fillstyle":
 
 # Colours of Okabe and Ito (2008). Markers and dashes differ as well, so that no reader depends on colour.
 LINES: dict[str, Style] = {
-    "train": dict(color="#0072B2", marker="o", linestyle="-"),
-    "validation": dict(color="#E69F00", marker="s", linestyle="--"),
-    "test": dict(color="#009E73", marker="^", linestyle="-."),
+    "train": dict(color="#0072B2", marker="o", linestyle="-", label="Training"),
+    "validation": dict(color="#E69F00", marker="s", linestyle="--", label="Validation"),
+    "test": dict(color="#009E73", marker="^", linestyle="-.", label="Test"),
 }
 
 _SETTINGS = matplotlib.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
