@@ -7,7 +7,6 @@ left out.
 """
 
 import argparse
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,6 @@ from moerank import FSED
 from moerank.data import RankingData
 from moerank.figures.panels import COLOURS, DASHES
 from moerank.figures.style import WIDTH, in_style, put_title, save_figure
-from moerank.rankers import ConstantFeatureWarning
 from moerank.studies.problem import load_problem
 
 
@@ -56,7 +54,6 @@ parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="fol
 arguments = parser.parse_args()
 problem = load_problem(arguments.problem)
 train, validation, _ = problem.load_fold(1, arguments.data)
-with warnings.catch_warnings(action="ignore", category=ConstantFeatureWarning):
-    selector = FSED().fit(train, validation=validation)
+selector = FSED().fit(train, validation=validation)
 best, worst = int(selector.order_[0]), int(selector.order_[-1])
 save_figure(density_figure(train, [best, worst]), arguments.out / f"density-{problem.name}.png")

@@ -561,7 +561,7 @@ def load_suite(
     --------
     >>> problems, references = load_suite(["planted"])
     >>> problems["planted"].n_var, references["planted"].shape
-    (30, (11, 2))
+    (30, (15, 2))
     """
     check_choice(("error", "loss"), objective=objective)
     stored = json.loads((shipped_folder() / "reference_fronts.json").read_text(encoding="utf-8"))
