@@ -48,6 +48,7 @@ def front_figure(result: Result) -> Figure:
         axes.plot([amount], [value], marker, color=GREY, label=f"_{baseline.name}")
         offset, side = ((6, 4), "bottom") if value == best else ((6, -4), "top")  # off the line of all features
         where: Style = {"textcoords": "offset points", "ha": "right", "va": side, "fontsize": NOTE_SIZE}
+        where["bbox"] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
         axes.annotate(f"{baseline.name} ({amount:g})", (amount, value), offset, **where)
         if number == 0:
             axes.axhline(value, color=GREY, linewidth=0.7, linestyle=":", zorder=0)
