@@ -85,4 +85,4 @@ def _put_band(axes: Axes, x: list[float], front: list[Member], metric: str, n_qu
     half = stats.t.ppf(0.975, n_queries - 1) * np.array(errors, float)
     values = np.array([member.scores["test"][metric] for member in front])
     band: Style = {"color": LINES["test"]["color"], "alpha": 0.18, "linewidth": 0, "zorder": 1}
-    axes.fill_between(x, values - half, values + half, label="95 %, against all features", **band)
+    axes.fill_between(x, values - half, values + half, label="95 % interval, against all features", **band)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.evolution import ALGORITHMS
 from moerank.figures import View
-from moerank.figures.style import WIDTH, Style, finished, put_ticks, renamed, widen
+from moerank.figures.style import NOTE_SIZE, WIDTH, Style, finished, put_ticks, renamed, widen
 from moerank.mofsrank.objectives import known_objectives
 from moerank.solvers import FAMILIES
 from moerank.solvers import solvers as solver_table
@@ -180,7 +180,6 @@ def panels_figure(
     return finished(figure, panels[0], height, finding, " ".join(filter(None, notes)), panels[0])
 
 
-LABEL_SIZE = 6
 # Longest line of a row's label, in characters.
 LABEL_LENGTH = 36
 
@@ -195,7 +194,7 @@ def rows_figure(labels: Sequence[str]) -> tuple[Figure, Axes, Vector]:
     figure = Figure(figsize=(WIDTH, heights.sum() + 1.0), layout="constrained")
     axes = figure.subplots()
     centres = np.cumsum(heights) - heights / 2.0
-    axes.set_yticks(centres, lines, fontsize=LABEL_SIZE)
+    axes.set_yticks(centres, lines, fontsize=NOTE_SIZE)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(heights.sum(), 0.0)
     return figure, axes, centres

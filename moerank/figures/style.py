@@ -117,9 +117,9 @@ def _reproducible(svg: bytes) -> bytes:
     return re.sub(coordinates, lambda match: re.sub(rb"(\.\d\d)\d+", rb"\1", match[0]), svg)
 
 
-LEGEND_SIZE = NOTE_SIZE = 6
+NOTE_SIZE = 6
 MOST_COLUMNS = 3
-_LEGEND: Style = {"loc": "outside upper left", "title": "finding", "alignment": "left", "fontsize": LEGEND_SIZE}
+_LEGEND: Style = {"loc": "outside upper left", "title": "finding", "alignment": "left", "fontsize": NOTE_SIZE}
 _LEGEND |= {"title_fontproperties": {"size": 8, "weight": "bold"}}
 # Width that titles, legends and notes leave free, in inches.
 MARGINS = 0.1

@@ -121,7 +121,7 @@ def test_the_band_is_the_interval_of_the_differences_query_by_query(tiny_result)
     every = tiny_result.baselines[0]
     assert tiny_result.best.paired_error == pytest.approx(paired_error(tiny_result.best, every), rel=1e-12)
     (band,) = axes_of(tiny_result).collections
-    assert band.get_label() == "95 %, against all features"
+    assert band.get_label() == "95 % interval, against all features"
     half = stats.t.ppf(0.975, len(every.per_query["test"]["NDCG@10"]) - 1) * tiny_result.best.paired_error
     vertices = band.get_paths()[0].vertices
     at_chosen = vertices[vertices[:, 0] == len(tiny_result.best.features), 1]
