@@ -67,9 +67,6 @@ def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
     coloured = [*shown, *(solver for solver in curves if solver not in ends)]
     seen = [curve[[0, 2]] for solver in coloured for curve in curves[solver].values()]
 
-    def prepare(axes: Axes, _: str) -> None:
-        zoom(axes, seen)
-
     def draw(look: Look) -> None:
         evaluations, low, mean, high = curves[look.label].get(look.column, np.empty((4, 0)))
         look.fill(evaluations, low, high)
@@ -87,7 +84,7 @@ def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
         labels=(COUNT_LABELS[count], "Hypervolume (best at the end: 1)"),
         same_x=False,
         notes=[*(boxed(alike[0], stages.values()) for alike in goals.values()), without],
-        prepare=prepare,
+        prepare=lambda axes, _: zoom(axes, seen),
     )
 
 
