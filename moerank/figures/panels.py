@@ -227,7 +227,7 @@ def apart_from_first(ends: Mapping[str, pd.Series], *, largest: bool) -> tuple[l
     --------
     >>> runs = pd.Series(range(9))
     >>> apart_from_first({"a": runs, "b": runs + 1, "c": runs[::-1].reset_index(drop=True)}, largest=True)[1]
-    'Against a in training (signed-rank test of 9 runs, Holm): 1 better, 0 worse, 1 undecided'
+    'Against a in training: 1 better, 0 worse, 1 undecided (signed-rank test of 9 runs, Holm)'
     """
     first, *others = ends
     if not others:
@@ -241,7 +241,7 @@ def apart_from_first(ends: Mapping[str, pd.Series], *, largest: bool) -> tuple[l
     farthest = [i for i in np.argsort(-np.abs(steps), kind="stable")[: MOST_LINES - 1] if steps[i]]
     drawn = [first, *(others[i] for i in sorted(farthest))] if len(ends) > MOST_LINES else list(ends)
     counts = f"{(steps > 0).sum()} better, {(steps < 0).sum()} worse, {(steps == 0).sum()} undecided"
-    return drawn, f"Against {first} in training (signed-rank test of {n_runs} runs, Holm): {counts}"
+    return drawn, f"Against {first} in training: {counts} (signed-rank test of {n_runs} runs, Holm)"
 
 
 def errors_noted(results: Results, metric: str) -> str:
