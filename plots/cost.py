@@ -3,7 +3,7 @@
     python plots/cost.py STUDY [--out FOLDER]
 
 Draws `cost-PROBLEM.png` for each problem of the study: processor seconds on one fold against the test
-metric, with a staircase over the solvers that no other one beats in both.
+metric; the best of each family, the others in grey.
 """
 
 from recipe import opened

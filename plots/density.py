@@ -7,7 +7,6 @@ left out.
 """
 
 import argparse
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +15,8 @@ from scipy.stats import gaussian_kde
 
 from moerank import FSED
 from moerank.data import RankingData
-from moerank.figures.panels import COLOURS
+from moerank.figures.panels import COLOURS, DASHES
 from moerank.figures.style import WIDTH, in_style, put_title, save_figure
-from moerank.rankers import ConstantFeatureWarning
 from moerank.studies.problem import load_problem
 
 
@@ -29,10 +27,11 @@ def density_figure(train: RankingData, features: list[int]) -> Figure:
         for axes, feature in zip(figure.subplots(2, 1), features, strict=True):
             values = train.X[:, feature]
             at = np.linspace(values.min(), values.max(), 200)
-            for label, colour in zip(np.unique(train.y), COLOURS, strict=False):
+            for label, colour, dashes in zip(np.unique(train.y), COLOURS, DASHES, strict=False):
                 sample = values[train.y == label]
                 if np.ptp(sample) > 0:
-                    axes.plot(at, gaussian_kde(sample, "silverman")(at), color=colour, label=f"relevance {label}")
+                    look = {"color": colour, "linestyle": dashes, "label": f"relevance {label}"}
+                    axes.plot(at, gaussian_kde(sample, "silverman")(at), **look)
             axes.set_xlabel(f"Feature {train.feature_names[feature]}")
             axes.set_ylabel("Density")
         first, second = (f"{train.feature_names[j]} {{}}by {shift(train, j):.2f}" for j in features)
@@ -55,7 +54,6 @@ parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="fol
 arguments = parser.parse_args()
 problem = load_problem(arguments.problem)
 train, validation, _ = problem.load_fold(1, arguments.data)
-with warnings.catch_warnings(action="ignore", category=ConstantFeatureWarning):
-    selector = FSED().fit(train, validation=validation)
+selector = FSED().fit(train, validation=validation)
 best, worst = int(selector.order_[0]), int(selector.order_[-1])
 save_figure(density_figure(train, [best, worst]), arguments.out / f"density-{problem.name}.png")

@@ -26,6 +26,7 @@ from moerank.data import make_planted
 from moerank.mofsrank import estimator
 from moerank.rankers import lambda_mart
 from moerank.studies import searches, sources
+from moerank.studies.result import Result
 from moerank.version import VERSION
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -179,6 +180,52 @@ def test_the_readme_does_what_it_says_of_own_data_and_their_export(follow, tmp_p
     assert [name for name, _ in outputs] == ["init", "run", "export"]
     assert (tmp_path / "results" / "shop-fold1-seed0" / "result.json").is_file()
     assert (tmp_path / "results" / "shop-fold1-seed0" / "solr-features.json").is_file()
+
+
+NUMBER = re.compile(r"−?(?:\d[\d,]*)?\.?\d+")
+
+
+def assert_close(excerpt, text):
+    """Assert that a text has an excerpt word by word, with numbers that differ by at most .005 or a twentieth.
+
+    Other versions of the libraries may change the last digits, and line breaks do not count.
+    """
+    words, all_words = (NUMBER.sub("¤", " ".join(part.split())) for part in (excerpt, text))
+    assert words in all_words, f"{text}\nhas no line like\n{excerpt}"
+    shown, printed = (
+        [float(number.replace("−", "-").replace(",", "")) for number in NUMBER.findall(part)]
+        for part in (excerpt, text)
+    )
+    first = all_words[: all_words.index(words)].count("¤")
+    np.testing.assert_allclose(shown, printed[first : first + len(shown)], rtol=0.05, atol=0.005, err_msg=excerpt)
+
+
+@pytest.mark.parametrize(
+    ("problem", "pages"),
+    [
+        ("shop", ["README.md", "docs/index.md", "docs/start/first_front.md"]),
+        ("digits", ["docs/start/reading.md"]),
+        ("planted", []),
+    ],
+)
+def test_the_pages_show_what_one_run_prints_and_stores(problem, pages, command, undrawn):
+    printed = command("run", problem).stdout
+    result = Result.from_json(Path(f"results/{problem}-fold1-seed0/result.json").read_text(encoding="utf-8"))
+    sentence = result.verdict.sentence
+    for page in pages:
+        (output,) = [block.text for block in blocks(PAGES[page]) if " FEATURES. " in block.text]
+        assert_close(re.sub("^.* of the processor$", "", output, flags=re.MULTILINE), printed)
+    if problem == "shop":
+        picture = (PROJECT / "docs/start/picture.svg").read_text(encoding="utf-8")
+        parts = re.findall(r">(\d+ of \d+ features|estimated [^<]*|95 %[^<]*)<", picture)
+        assert len(parts) == 3
+        for part in parts:
+            assert_close(part, sentence)
+    if problem == "digits":
+        assert_close(sentence, PAGES["docs/start/reading.md"].replace("\n> ", "\n"))
+    if problem == "planted":
+        assert sorted(result.names(result.best.features)) == [f"relevant {number}" for number in range(1, 6)]
+        assert "USE 5 OF 30 FEATURES." in printed
 
 
 def test_a_page_that_is_wrong_is_noticed(follow, monkeypatch):

@@ -12,11 +12,9 @@ from moerank.figures import RUN_FIGURES
 from moerank.studies.run_fold import run_fold
 
 # %%
-# This is the problem of ``moerank run digits``, with fewer generations.
+# This is ``moerank run digits``.
 
-stages = ("instance_selection", "feature_selection", "ensemble")
-problem = mr.load_problem("digits", {f"{stage}.generations": 20 for stage in stages})
-result = run_fold(problem, 1, seed=0)
+result = run_fold(mr.load_problem("digits"), 1, seed=0)
 print(textwrap.fill(result.verdict.sentence, 88))
 
 # %%
@@ -25,6 +23,6 @@ print(textwrap.fill(result.verdict.sentence, 88))
 front = RUN_FIGURES["front"].draw(result)
 
 # %%
-# The darker a pixel, the more members of the front use it. Frames mark the pixels of the chosen member.
+# The darker a pixel, the more members of the front use it. Dots mark the pixels of the chosen member.
 
 features = RUN_FIGURES["features"].draw(result)

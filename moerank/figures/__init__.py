@@ -91,8 +91,8 @@ class StudyFigure:
         """Draw the figure from results; the figure's file describes further options.
 
         By default it shows all solvers in the order of the study, the first fold with results, and the metric of the
-        error. `paper` has the arguments of
-        `moerank.figures.style.Paper`: title, width and names.
+        error. `paper` has the arguments of `moerank.figures.style.Paper`: title, width and names. The variants of an
+        ablation are named by what they lack.
 
         Raises
         ------
@@ -110,8 +110,14 @@ class StudyFigure:
         if fold is not None and fold not in mine.folds:
             raise ValueError(f"fold {fold} has no finished cell; choose one of {', '.join(map(str, mine.folds))}")
         shown = mine.among(solvers)
-        for name in (paper or {}).get("names", ()):
+        given = (paper or {}).get("names", {})
+        for name in given:
             check_choice(shown.solvers, names=name)
+        names: dict[str, str] = {}
+        for labels in mine.ablations:
+            base, *variants = labels
+            names |= {variant: f"{base} {labels[variant]}" for variant in variants if "[" in variant}
+        paper = {**(paper or {}), "names": {**names, **given}}
         return _draw(self.source, View(shown, problem, solvers, fold, metric or shown.metric), paper, **options)
 
 

@@ -17,10 +17,6 @@ from moerank.figures.panels import Look, errors_noted, panels_figure, same_goal,
 from moerank.statistics import LEVEL
 from moerank.studies.results import NoResultsError, Results, against_reference, mean_by_size
 
-FRONTS = "Fronts of fold {}, first seed"
-TRAINING = "Training, mean of all folds and seeds"
-TEST = "Test, the same members"
-
 
 def ablation_figure(view: View) -> Figure:
     """Draw the fronts of one run in one panel, and the metric with at most k features over all runs.
@@ -38,7 +34,8 @@ def ablation_figure(view: View) -> Figure:
     shown, full = view.results, next(iter(names))
     titles = {names[solver]: folds for solver, folds in shown.by_solver().items()}
     fold = view.fold_of(shown)
-    columns = {FRONTS.format(fold): "", TRAINING: "train", TEST: "test"}
+    columns = {f"Fronts of fold {fold}, first seed": "", "Training, mean of all folds and seeds": "train"}
+    columns["Test, the same members"] = "test"
     # A front in more than two objectives is not a curve in two of them.
     style = {"linestyle": "none"} if shown.further_objectives else {"drawstyle": "steps-post"}
 

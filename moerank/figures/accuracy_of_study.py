@@ -45,7 +45,6 @@ def accuracy_figure(view: View, *, exact: bool = False, limits: tuple[float, flo
     for entry in sorted(entries, key=lambda entry: entry.features or 0.0):
         if entry.features is not None and (value := entry.value(metric)) is not None:
             published.setdefault(entry.label, []).append((entry.features, value))
-    has_sizes = any(entry.features is not None for entry in entries)
     values = {**curves, **{solver: np.array([value]) for solver, (_, value) in points.items()}}
     limits = limits or limits_of(values, [value for pairs in published.values() for _, value in pairs])
 
@@ -78,7 +77,7 @@ def accuracy_figure(view: View, *, exact: bool = False, limits: tuple[float, flo
         labels=("Number of features" + ", at most" * (not exact), f"Test {metric}"),
         notes=[
             errors_noted(view.results, metric),
-            "Published values are means over all folds." if has_sizes and len(view.results.folds) == 1 else "",
+            "Published: means over all folds that the papers give for their own programs." if published else "",
             named("Some values lie beyond the axis", beyond(values, limits)),
         ],
         prepare=prepare,

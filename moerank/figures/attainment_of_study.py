@@ -55,7 +55,7 @@ def attainment_figure(view: View) -> Figure:
         shown,
         finding=finding,
         height=2.2,
-        labels=("Number of features", f"{view.metric}, training, fold {fold} (higher is better)"),
+        labels=("Number of features", f"Training {view.metric}, fold {fold}"),
         notes=[f"Median and quartiles of {seeds} seeds.", single, sizeless, apart],
     )
 

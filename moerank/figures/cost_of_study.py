@@ -1,7 +1,6 @@
 """Cost: test metric against training time of each solver.
 
-Processor seconds of tuning and training against the test value, as means over folds and seeds, with the standard error
-over folds.
+Processor seconds of tuning and training against the test value, as means over folds and seeds.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from moerank.figures import View
-from moerank.figures.panels import Look, best_of_families, named, panels_figure
+from moerank.figures.panels import Look, best_of_families, errors_noted, named, panels_figure
 from moerank.figures.style import beyond, limits_of, put_log_scale
 
 # Shortest time on the logarithmic scale, in processor seconds; shorter times are not reliable.
@@ -20,20 +19,17 @@ LEAST = 1e-3
 def cost_figure(view: View) -> Figure:
     """Draw the processor time of tuning and training against the test metric, as means over folds and seeds.
 
-    If there are many solvers, the best of each family by validation has a colour and its standard error, and the others
-    are grey. A note names the solvers beyond `style.limits_of`.
+    If there are many solvers, the best of each family by validation has a colour, and the others are grey. Notes give
+    the standard errors over folds, and name the solvers beyond `style.limits_of`.
     """
     by_solver, metric = view.results.by_solver(), view.metric
-    means, errors = (table[["seconds", f"test {metric}"]].T for table in view.results.means())
-    points = {s: (max(LEAST, seconds), value, errors[s].iloc[1]) for s, (seconds, value) in means.items()}
-    values = {solver: np.array([value]) for solver, (_, value, _) in points.items()}
+    means = view.results.means()[0][["seconds", f"test {metric}"]].T
+    points = {solver: (max(LEAST, seconds), value) for solver, (seconds, value) in means.items()}
+    values = {solver: np.array([value]) for solver, (_, value) in points.items()}
     limits = limits_of(values)
 
     def draw(look: Look) -> None:
-        seconds, value, error = points[look.label]
-        look.plot([seconds], [value], linestyle="none")
-        if not look.faint and np.isfinite(error):
-            look.axes.vlines(seconds, value - error, value + error, color=look.colour, linewidth=0.6)
+        look.plot(*np.transpose([points[look.label]]), linestyle="none")
 
     figure = panels_figure(
         draw,
@@ -43,7 +39,7 @@ def cost_figure(view: View) -> Figure:
         height=2.2,
         labels=("Processor seconds of tuning and training", f"Test {metric}"),
         notes=[
-            "Bars: standard error over folds.",
+            errors_noted(view.results, metric),
             named("Some values lie beyond the axis", beyond(values, limits)),
         ],
     )

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-from matplotlib.patheffects import withStroke
 
 from moerank.arrays import Mask
 from moerank.figures.style import CHOSEN, WIDTH, put_title
@@ -53,19 +51,16 @@ def _matrix(result: Result, used: Mask) -> Figure:
 
 
 def _image(result: Result, used: Mask, grid: tuple[int, int]) -> Figure:
-    """Draw the share of members that use each pixel in grey, and frame the pixels of the chosen member."""
+    """Draw the share of members that use each pixel in grey, and mark the pixels of the chosen member."""
     figure = Figure(figsize=(WIDTH, 0.82 * WIDTH * grid[0] / grid[1]), layout="constrained")
     axes = figure.subplots()
     share = axes.imshow(used.mean(axis=1).reshape(grid), cmap="Greys", vmin=0, vmax=1)
-    for feature in result.best.features:
-        row, column = divmod(feature, grid[1])
-        frame = Rectangle((column - 0.38, row - 0.38), 0.76, 0.76, fill=False, edgecolor=CHOSEN, linewidth=1.3)
-        frame.set_path_effects([withStroke(linewidth=3.0, foreground="white")])  # visible on black, and in grey
-        axes.add_patch(frame)
+    rows, columns = np.divmod(result.best.features, grid[1])
+    axes.plot(columns, rows, "o", color=CHOSEN, markersize=7, markeredgecolor="white")  # visible on black, and in grey
     axes.set_xticks(range(grid[1]), [str(number + 1) for number in range(grid[1])])
     axes.set_yticks(range(grid[0]), [str(number + 1) for number in range(grid[0])])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(True)
-    axes.set(xlabel="Column (frames: chosen)", ylabel="Row")
+    axes.set(xlabel="Column (dots: chosen)", ylabel="Row")
     figure.colorbar(share, ax=axes, label="Share of the front's members", shrink=0.9)
     return figure

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.panels import title_of
-from moerank.figures.style import GREY, LINES, RING, WIDTH, Style, finished, put_log_scale, put_ticks
+from moerank.figures.style import GREY, LINES, NOTE_SIZE, RING, WIDTH, Style, finished, put_log_scale, put_ticks
 from moerank.studies.result import PARTS, Member, Result
 
 # Markers of the baselines: all features and LambdaMART; older results have FSMRank as well.
@@ -20,8 +20,9 @@ WIDE = 4.0
 def front_figure(result: Result) -> Figure:
     """Draw the number of features against the metric, for the same members on all three parts.
 
-    If the search did not minimise the number of features, the first other objective takes its place. Grey marks are the
-    test values of the baselines at their own number of features or cost; a dotted line continues that of all features.
+    If the search did not minimise the number of features, the first other objective takes its place. Named grey marks
+    are the test values of the baselines at their own number of features or cost; a dotted line continues that of all
+    features.
     The band around the test values is the confidence interval of their differences from all features: if a member's
     band meets that line, the test queries cannot tell the two apart. The chosen member has a ring. With more than two
     objectives, the members are points without a line.
@@ -37,13 +38,18 @@ def front_figure(result: Result) -> Figure:
     x = [_amount(member, counted) for member in front]
     for part in PARTS:
         look = LINES[part] | ({"linestyle": "none"} if several else {})
-        axes.plot(x, [member.scores[part][metric] for member in front], label=part, **look)
+        axes.plot(x, [member.scores[part][metric] for member in front], **look)
     if not several:
         _put_band(axes, x, front, metric, len(result.queries["test"]))
     references = [baseline for baseline in result.baselines if baseline.name != "best single feature"]
+    best = max(baseline.scores["test"][metric] for baseline in references)
     for number, (baseline, marker) in enumerate(zip(references, BASELINES, strict=False)):
         amount, value = _amount(baseline, counted), baseline.scores["test"][metric]
-        axes.plot([amount], [value], marker, color=GREY, label=f"{baseline.name} ({amount:g}), test")
+        axes.plot([amount], [value], marker, color=GREY, label=f"_{baseline.name}")
+        offset, side = ((6, 4), "bottom") if value == best else ((6, -4), "top")  # off the line of all features
+        where: Style = {"textcoords": "offset points", "ha": "right", "va": side, "fontsize": NOTE_SIZE}
+        where["bbox"] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
+        axes.annotate(f"{baseline.name} ({amount:g})", (amount, value), offset, **where)
         if number == 0:
             axes.axhline(value, color=GREY, linewidth=0.7, linestyle=":", zorder=0)
     chosen, value = _amount(result.best, counted), result.best.scores["test"][metric]

@@ -10,10 +10,7 @@ from matplotlib.figure import Figure
 
 from moerank.figures import View
 from moerank.figures.panels import Look, best_of_families, fronts_of_fold, named, panels_figure, same_goal, two_of
-from moerank.figures.style import RING, beyond, limits_of
-from moerank.studies.result import PARTS
-
-PART_TITLES = {"train": "Training", "validation": "Validation", "test": "Test"}
+from moerank.figures.style import LINES, RING, beyond, limits_of
 
 
 def fronts_figure(view: View) -> Figure:
@@ -27,10 +24,10 @@ def fronts_figure(view: View) -> Figure:
     runs, without_front = fronts_of_fold(view)
     values = {
         part: {solver: np.array([member.scores[part][metric] for member in run.front]) for solver, run in runs.items()}
-        for part in PARTS
+        for part in LINES
     }
     limits = {part: limits_of(by_solver) for part, by_solver in values.items()}
-    parts = {PART_TITLES[part]: part for part in PARTS}
+    parts = {look["label"]: part for part, look in LINES.items()}
     style = {"linestyle": "none", "markevery": 1} if view.results.further_objectives else {}
 
     def draw(look: Look) -> None:
@@ -44,7 +41,7 @@ def fronts_figure(view: View) -> Figure:
             look.axes.plot(sizes[run.chosen], shown[run.chosen], label=ring, **RING)
         look.axes.set_ylim(*limits[parts[look.column]])
 
-    outside = dict.fromkeys(solver for part in PARTS for solver in beyond(values[part], limits[part]))
+    outside = dict.fromkeys(solver for part in LINES for solver in beyond(values[part], limits[part]))
     cut = named("Some values lie beyond the axis", outside)
     leader = max(runs, key=lambda solver: float(np.max(values["train"][solver])))
     test = {solver: run.best.scores["test"][metric] for solver, run in runs.items()}

@@ -29,6 +29,7 @@ COUNT_LABELS = {"evaluations": "Evaluations", "trained": "Distinct individuals (
 def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
     """Draw the hypervolume of each stage's front: the mean over folds and seeds, with a band of their quartiles.
 
+    It is a share of the largest mean at the end of a search, and all panels have the same y axis.
     For the band, the mean of each fold is moved to that of all folds, because some folds are easier for every solver.
     A line ends where the shortest run ends. The x axis counts the individuals that a search asked for ("evaluations")
     or those that it trained ("trained"), logarithmically; the y axis begins at the poorest value of the coloured
@@ -51,6 +52,11 @@ def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
                 title = stage.replace("_", " ").capitalize() + f": {goal}" * (len(goals) > 1)
                 stages[title] = stage
                 curves[solver][title] = _curve([(fold, history[stage]) for fold, history in histories], count)
+    for title in stages:
+        panel = [mine[title] for mine in curves.values() if title in mine]
+        best = max(values[-1] for _, _, values, _ in panel) or 1.0
+        for curve in panel:
+            curve[1:] /= best
     first, *_ = goals.values()
     ends = {s: first.by_run(s, lambda run: [*run.convergence.values()][-1].hypervolume[-1]) for s in first.solvers}
     shown, finding = apart_from_first(ends, largest=True)
@@ -59,11 +65,7 @@ def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
         most = f"at most {added:.1%} of its hypervolume to a front, in {slowest.replace('_', ' ')}"
         finding = f"The second half of the evaluations of each stage added {most}"
     coloured = [*shown, *(solver for solver in curves if solver not in ends)]
-
-    def prepare(axes: Axes, column: str) -> None:
-        mine = [curves[solver][column] for solver in coloured if column in curves[solver]]
-        mine = mine or [curve[column] for curve in curves.values() if column in curve]
-        zoom(axes, [curve[[0, 2]] for curve in mine])
+    seen = [curve[[0, 2]] for solver in coloured for curve in curves[solver].values()]
 
     def draw(look: Look) -> None:
         evaluations, low, mean, high = curves[look.label].get(look.column, np.empty((4, 0)))
@@ -79,10 +81,10 @@ def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
         list(stages),
         finding=finding,
         height=1.1,
-        labels=(COUNT_LABELS[count], "Hypervolume of the front"),
+        labels=(COUNT_LABELS[count], "Hypervolume (best at the end: 1)"),
         same_x=False,
         notes=[*(boxed(alike[0], stages.values()) for alike in goals.values()), without],
-        prepare=prepare,
+        prepare=lambda axes, _: zoom(axes, seen),
     )
 
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.evolution import ALGORITHMS
 from moerank.figures import View
-from moerank.figures.style import WIDTH, Style, finished, put_ticks, renamed, widen
+from moerank.figures.style import NOTE_SIZE, WIDTH, Style, finished, put_ticks, renamed, widen
 from moerank.mofsrank.objectives import known_objectives
 from moerank.solvers import FAMILIES
 from moerank.solvers import solvers as solver_table
@@ -59,13 +59,13 @@ def fixed_looks() -> dict[str, int]:
 def looks_of(solvers: Sequence[str]) -> dict[str, int]:
     """Return the number of the look of each solver of a figure.
 
-    A name in `fixed_looks` has its own. Others begin with a digest of the name, and take the next one with a colour
-    that the figure does not use, while there is one.
+    A name in `fixed_looks` begins with its own, the first names first, and others with a digest of the name. Each takes
+    the next one with a colour that the figure does not use, while there is one.
     """
     fixed = fixed_looks()
-    looks = {solver: fixed[solver] for solver in solvers if solver in fixed}
-    for solver in [solver for solver in solvers if solver not in fixed]:
-        numbers = (crc32(solver.encode()) + np.arange(N_LOOKS)) % N_LOOKS
+    looks: dict[str, int] = {}
+    for solver in sorted(solvers, key=lambda solver: fixed.get(solver, N_LOOKS)):
+        numbers = (fixed.get(solver, crc32(solver.encode())) + np.arange(N_LOOKS)) % N_LOOKS
         colours = {number % len(COLOURS) for number in looks.values()}
         free = [n for n in numbers.tolist() if n not in looks.values()]
         looks[solver] = next((n for n in free if n % len(COLOURS) not in colours), free[0])
@@ -180,7 +180,6 @@ def panels_figure(
     return finished(figure, panels[0], height, finding, " ".join(filter(None, notes)), panels[0])
 
 
-LABEL_SIZE = 6
 # Longest line of a row's label, in characters.
 LABEL_LENGTH = 36
 
@@ -195,7 +194,7 @@ def rows_figure(labels: Sequence[str]) -> tuple[Figure, Axes, Vector]:
     figure = Figure(figsize=(WIDTH, heights.sum() + 1.0), layout="constrained")
     axes = figure.subplots()
     centres = np.cumsum(heights) - heights / 2.0
-    axes.set_yticks(centres, lines, fontsize=LABEL_SIZE)
+    axes.set_yticks(centres, lines, fontsize=NOTE_SIZE)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(heights.sum(), 0.0)
     return figure, axes, centres
@@ -228,7 +227,7 @@ def apart_from_first(ends: Mapping[str, pd.Series], *, largest: bool) -> tuple[l
     --------
     >>> runs = pd.Series(range(9))
     >>> apart_from_first({"a": runs, "b": runs + 1, "c": runs[::-1].reset_index(drop=True)}, largest=True)[1]
-    'Against a in training (signed-rank test of 9 runs, Holm): 1 better, 0 worse, 1 undecided'
+    'Against a in training: 1 better, 0 worse, 1 undecided (signed-rank test of 9 runs, Holm)'
     """
     first, *others = ends
     if not others:
@@ -242,7 +241,7 @@ def apart_from_first(ends: Mapping[str, pd.Series], *, largest: bool) -> tuple[l
     farthest = [i for i in np.argsort(-np.abs(steps), kind="stable")[: MOST_LINES - 1] if steps[i]]
     drawn = [first, *(others[i] for i in sorted(farthest))] if len(ends) > MOST_LINES else list(ends)
     counts = f"{(steps > 0).sum()} better, {(steps < 0).sum()} worse, {(steps == 0).sum()} undecided"
-    return drawn, f"Against {first} in training (signed-rank test of {n_runs} runs, Holm): {counts}"
+    return drawn, f"Against {first} in training: {counts} (signed-rank test of {n_runs} runs, Holm)"
 
 
 def errors_noted(results: Results, metric: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.figures.panels import LABEL_SIZE, ROW
-from moerank.figures.style import GREY, WIDTH, finished, put_ticks, renamed
+from moerank.figures.panels import ROW
+from moerank.figures.style import GREY, NOTE_SIZE, WIDTH, finished, put_ticks, renamed
 from moerank.studies.searches import SearchStudy
 
 # Largest number of searches in the diagram, those with the best ranks; more names leave no room for the axis.
@@ -32,7 +32,7 @@ def ranks_figure(study: SearchStudy, problem: str | None = None, count: str = "e
         left = number < half
         y, end = height - ROW * (half - number if left else number - half + n % 2), 1.0 if left else float(ranks[-1])
         axes.plot([rank, rank, end], [0.0, y, y], color="black", linewidth=0.6, label=name)
-        where = {"ha": "right" if left else "left", "va": "center", "fontsize": LABEL_SIZE}
+        where = {"ha": "right" if left else "left", "va": "center", "fontsize": NOTE_SIZE}
         axes.text(end, y, f" {renamed(name)} ({rank:.2f}) ", where)
     axes.set(xlim=(1.0, ranks[-1]), ylim=(height, 0.0), yticks=[])
     axes.spines[["left", "bottom"]].set_visible(False)

@@ -37,9 +37,9 @@ RING: Style = {"linestyle": "none", "marker": "o", "markersize": 7, "fillstyle":
 
 # Colours of Okabe and Ito (2008). Markers and dashes differ as well, so that no reader depends on colour.
 LINES: dict[str, Style] = {
-    "train": dict(color="#0072B2", marker="o", linestyle="-"),
-    "validation": dict(color="#E69F00", marker="s", linestyle="--"),
-    "test": dict(color="#009E73", marker="^", linestyle="-."),
+    "train": dict(color="#0072B2", marker="o", linestyle="-", label="Training"),
+    "validation": dict(color="#E69F00", marker="s", linestyle="--", label="Validation"),
+    "test": dict(color="#009E73", marker="^", linestyle="-.", label="Test"),
 }
 
 _SETTINGS = matplotlib.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
@@ -117,9 +117,9 @@ def _reproducible(svg: bytes) -> bytes:
     return re.sub(coordinates, lambda match: re.sub(rb"(\.\d\d)\d+", rb"\1", match[0]), svg)
 
 
-LEGEND_SIZE = NOTE_SIZE = 6
+NOTE_SIZE = 6
 MOST_COLUMNS = 3
-_LEGEND: Style = {"loc": "outside upper left", "title": "finding", "alignment": "left", "fontsize": LEGEND_SIZE}
+_LEGEND: Style = {"loc": "outside upper left", "title": "finding", "alignment": "left", "fontsize": NOTE_SIZE}
 _LEGEND |= {"title_fontproperties": {"size": 8, "weight": "bold"}}
 # Width that titles, legends and notes leave free, in inches.
 MARGINS = 0.1

@@ -480,8 +480,9 @@ class SearchStudy:
         if len(tests) * 2.0 ** (1 - most) > statistics.LEVEL:
             return f"{most} runs of each search on each problem: too few to tell a difference"
         better, worse, level = ((tests["sign"] == symbol).sum() for symbol in "+−=")
-        by = f"hypervolume share after {self.n_evaluations:,} evaluations, signed-rank test of {most} runs, Holm"
-        return f"Against {list(self.algorithms)[-1]} ({by}): {better} better, {worse} worse, {level} undecided"
+        against = f"Against {list(self.algorithms)[-1]} in hypervolume share after {self.n_evaluations:,} evaluations"
+        counts = f"{better} better, {worse} worse, {level} undecided"
+        return f"{against}: {counts} (signed-rank test of {most} runs, Holm)"
 
     def sentences(self) -> list[str]:
         """Return what the tests and ranks tell, what the targets are, and on which problems a search was developed."""
@@ -561,7 +562,7 @@ def load_suite(
     --------
     >>> problems, references = load_suite(["planted"])
     >>> problems["planted"].n_var, references["planted"].shape
-    (30, (11, 2))
+    (30, (15, 2))
     """
     check_choice(("error", "loss"), objective=objective)
     stored = json.loads((shipped_folder() / "reference_fronts.json").read_text(encoding="utf-8"))

@@ -82,5 +82,5 @@ def test_a_letor_file_and_a_problem_are_described_as_they_are_read(command, tmp_
     parts = described(command("data", "describe", "own.toml", "--fold", 2, "--json"))
     assert [part["queries"] for part in parts] == [6, 2, 2]
     assert {part["scaling"] for part in parts} == {"query"}
-    assert described(command("data", "describe", "planted", "--json"))[0]["queries"] == 60
+    assert described(command("data", "describe", "planted", "--json"))[0]["queries"] == 600
     assert "unknown problem 'onw'" in command("data", "describe", "onw").stderr

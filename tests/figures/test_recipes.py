@@ -26,12 +26,15 @@ def test_a_recipe_draws_its_figure_of_each_problem(name, tiny_study, tmp_path, m
     assert struct.unpack(">I", content[16:20])[0] == 680  # a column of a paper at 200 dpi
 
 
-def test_the_recipe_of_fsmranks_descent_draws_any_problem_without_a_warning(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["fsmrank_descent.py", "planted", "--out", str(tmp_path)])
+@pytest.mark.parametrize("recipe", ["density", "fsmrank_descent"])
+def test_the_recipe_of_a_paper_draws_any_problem_without_a_warning(recipe, tiny_problem_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [f"{recipe}.py", str(tiny_problem_file), "--out", str(tmp_path)])
+    monkeypatch.chdir(tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        runpy.run_path(str(PLOTS / "fsmrank_descent.py"), run_name="__main__")
-    assert [path.name for path in tmp_path.iterdir()] == ["fsmrank-descent-planted.png"]
+        runpy.run_path(str(PLOTS / f"{recipe}.py"), run_name="__main__")
+    (path,) = tmp_path.iterdir()
+    assert path.name.startswith(recipe.replace("_", "-"))
 
 
 def test_the_title_of_kernel_accuracy_speaks_of_all_draws_of_each_ranker():

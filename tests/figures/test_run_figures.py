@@ -5,7 +5,6 @@ import pytest
 from helpers.changes import replace
 from helpers.drawn import OF_EVERY_SEARCH, assert_legible, title_of_figure
 from helpers.further_objective import cost, with_cost
-from matplotlib.patches import Rectangle
 from scipy import stats
 
 from moerank.figures import RUN_FIGURES, draw_run_figures
@@ -48,13 +47,16 @@ def test_no_text_is_clipped_or_overlaps(tiny_result, name, change):
 def test_front_shows_the_values_of_every_member(tiny_result):
     (axes,) = draw("front", tiny_result).axes
     lines = {line.get_label(): line for line in axes.lines}
-    for part in ("train", "validation", "test"):
-        sizes, values = lines[part].get_data()
+    parts = {"train": "Training", "validation": "Validation", "test": "Test"}
+    for part, name in parts.items():
+        sizes, values = lines[name].get_data()
         assert list(sizes) == [len(member.features) for member in tiny_result.front]
         assert list(values) == [member.scores[part]["NDCG@10"] for member in tiny_result.front]
-    every, _ = tiny_result.baselines
-    assert lines["all features (20), test"].get_xydata().tolist() == [[20, every.scores["test"]["NDCG@10"]]]
-    looks = {(lines[part].get_marker(), lines[part].get_linestyle()) for part in ("train", "validation", "test")}
+    named = {text.get_text(): text.xy for text in axes.texts}
+    for baseline in [baseline for baseline in tiny_result.baselines if baseline.name != "best single feature"]:
+        point = (len(baseline.features), baseline.scores["test"]["NDCG@10"])
+        assert named[f"{baseline.name} ({point[0]})"] == point == tuple(*lines[f"_{baseline.name}"].get_xydata())
+    looks = {(lines[name].get_marker(), lines[name].get_linestyle()) for name in parts.values()}
     assert len(looks) == 3
 
 
@@ -67,8 +69,10 @@ def test_convergence_has_a_panel_for_each_stage(tiny_result):
     added = []
     for panel, (stage, history) in zip(figure.axes, tiny_result.convergence.items(), strict=True):
         assert panel.get_title(loc="left") == stage.replace("_", " ").capitalize()
-        np.testing.assert_allclose(panel.lines[0].get_xydata().T, [history.evaluations, history.hypervolume])
+        shares = np.divide(history.hypervolume, history.hypervolume[-1])
+        np.testing.assert_allclose(panel.lines[0].get_xydata().T, [history.evaluations, shares])
         assert np.ptp(panel.get_ylim()) >= 0.02 - 1e-12  # tiny differences do not fill it
+        assert panel.get_ylim() == figure.axes[0].get_ylim()  # a step is as high in each panel
         early = [
             v for n, v in zip(history.evaluations, history.hypervolume, strict=True) if 2 * n <= history.evaluations[-1]
         ]
@@ -90,15 +94,14 @@ def test_matrix_has_a_cell_for_each_feature_of_each_member(tiny_result):
     assert list(used) == sorted(used, reverse=True)
 
 
-def test_image_counts_members_and_frames_the_chosen_pixels(tiny_result):
+def test_image_counts_members_and_marks_the_chosen_pixels(tiny_result):
     axes = draw("features", on_a_grid(tiny_result, (4, 5))).axes[0]
     share = np.asarray(axes.images[0].get_array())
     for feature in range(20):
         members = [feature in member.features for member in tiny_result.front]
         assert share[feature // 5, feature % 5] == pytest.approx(np.mean(members), abs=1e-15)
-    frames = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
-    centres = [(frame.get_y() + frame.get_height() / 2, frame.get_x() + frame.get_width() / 2) for frame in frames]
-    assert [round(row) * 5 + round(column) for row, column in centres] == list(tiny_result.best.features)
+    columns, rows = axes.lines[0].get_data()
+    assert (np.multiply(rows, 5) + columns).tolist() == list(tiny_result.best.features)
 
 
 def test_a_run_has_the_figures_that_have_something_to_show(tiny_result, tmp_path):
@@ -142,8 +145,10 @@ def test_what_the_search_counted_is_on_the_axis(tiny_result):
     axes = axes_of(priced)
     lines = {line.get_label(): line for line in axes.lines}
     assert axes.get_xlabel() == "Cost"
-    assert list(lines["test"].get_xdata()) == sorted(cost(member.features) for member in tiny_result.front)
-    assert lines[f"all features ({cost(range(20)):g}), test"].get_xdata().tolist() == [cost(range(20))]
+    assert list(lines["Test"].get_xdata()) == sorted(cost(member.features) for member in tiny_result.front)
+    assert {text.get_text(): text.xy[0] for text in axes.texts}[f"all features ({cost(range(20)):g})"] == cost(
+        range(20)
+    )
     assert (axes.get_xscale(), len(axes.collections)) == ("log", 1)
     free = [replace(member, objectives={**member.objectives, "cost": 0.0}) for member in priced.front[:1]]
     assert axes_of(replace(priced, front=[*free, *priced.front[1:]])).get_xscale() == "symlog"

@@ -13,7 +13,7 @@ from helpers.drawn import assert_legible, lines_of, panels_of, texts_on_the_page
 from scipy.stats import rankdata
 
 from moerank.figures import FIGURES
-from moerank.figures.panels import MOST_LINES, apart_from_first, best_of_families
+from moerank.figures.panels import MOST_LINES, apart_from_first, best_of_families, fixed_looks, looks_of, solver_style
 from moerank.figures.ranks_of_study import ranks_figure
 from moerank.figures.style import encode, in_style, limits_of, save_figure
 from moerank.rankers.shapes import Shape
@@ -85,6 +85,7 @@ def test_published_results_of_one_method_are_joined_by_their_number_of_features(
     np.testing.assert_allclose(front.get_xydata(), [[3.0, 0.83], [6.0, 0.86], [9.0, 0.89]])
     assert (front.get_linestyle(), point.get_linestyle()) == ("-", "None")
     np.testing.assert_allclose(point.get_xydata(), [[4.0, 0.84]])
+    assert "Published: means over all folds that the papers give" in " ".join(figure._supxlabel.get_text().split())
 
 
 def test_shapes_are_those_of_the_first_solver_that_has_some(results, problem):
@@ -169,6 +170,17 @@ def test_a_large_study_fits_a_glance_and_its_lines_can_be_told_apart_without_col
         assert len(looks) == len(of_solvers)
 
 
+def test_a_solver_has_its_look_in_each_figure_and_no_two_of_a_figure_share_a_colour():
+    solvers = ["fenchelrank", "greedy-rankrls", "mofsrank", "fsmrank", "gas-e"]  # two of which begin with one colour
+    looks = looks_of(solvers)
+    assert len({solver_style(number)["color"] for number in looks.values()}) == len(solvers)
+    for solver in ("mofsrank", "fsmrank", "gas-e"):
+        assert looks[solver] == looks_of([solver])[solver]
+    assert looks == looks_of(solvers[::-1])
+    many = looks_of([*fixed_looks()])
+    assert len(set(many.values())) == len(many)
+
+
 def test_of_many_solvers_the_best_of_each_family_by_validation_have_a_colour(large):
     frame = large.frame
     folds = frame.groupby(["solver", "fold"])["validation NDCG@10"].mean()
@@ -203,15 +215,14 @@ def runs_ahead(step, noise=0.0):
 
 def test_solvers_are_apart_if_a_test_says_so():
     ends = {"a": runs_ahead(0), "b": runs_ahead(0, noise=1), "c": runs_ahead(3), "d": runs_ahead(-1)}
-    title = "Against a in training (signed-rank test of 25 runs, Holm): 1 better, 1 worse, 1 undecided"
+    title = "Against a in training: 1 better, 1 worse, 1 undecided (signed-rank test of 25 runs, Holm)"
     assert apart_from_first(ends, largest=True) == (["a", "b", "c", "d"], title)
-    assert apart_from_first({"a": ends["a"], "c": ends["c"]}, largest=False)[1].endswith(
-        ": 0 better, 1 worse, 0 undecided"
-    )
+    _, smallest = apart_from_first({name: ends[name] for name in "ac"}, largest=False)
+    assert ": 0 better, 1 worse, 0 undecided (" in smallest
     many = ends | {f"m{i}": runs_ahead(0) for i in range(9)} | {f"far{i}": runs_ahead(9 + i) for i in range(6)}
     drawn, title = apart_from_first(many, largest=True)
     assert drawn == ["a", *(f"far{i}" for i in range(1, 6))]  # the farthest
-    assert title.endswith(": 7 better, 1 worse, 10 undecided")
+    assert ": 7 better, 1 worse, 10 undecided (" in title
     few = {name: values.loc[1] for name, values in ends.items()}
     assert apart_from_first(few, largest=True)[1] == "5 runs of each search: too few to tell a difference"
 
@@ -234,7 +245,7 @@ def test_only_the_chosen_solvers_are_drawn(name, results, problem):
     chosen = ["mofsrank[ensemble=false]", "mofsrank"]
     texts = [text for text, _ in texts_on_the_page(draw(name, results, problem, solvers=chosen))]
     words, page = words_of(texts), re.sub(r"\s", "", "".join(texts))
-    shown = ("complete", "ensemble") if name == "ablation" else chosen
+    shown = ("complete", "ensemble") if name == "ablation" else ("mofsrank without ensemble", "mofsrank")
     assert all(re.sub(r"\s", "", label) in page for label in shown)
     assert not {"fsmrank", "ranksvm-primal"} & words
     with pytest.raises(ValueError, match="did you mean 'fsmrank'"):
@@ -396,6 +407,16 @@ def test_hypervolume_is_the_mean_and_the_band_how_seeds_differ(results, problem)
         axes = panel_of(figure, "mofsrank", column)
         folds = runs_of(results, "mofsrank")
         values = np.array([[run.convergence[stage].hypervolume for run in seeds] for seeds in folds.values()])
+        ends = [
+            [
+                run.convergence[stage].hypervolume[-1]
+                for seeds in runs_of(results, solver).values()
+                for run in seeds
+                if stage in run.convergence
+            ]
+            for solver in results.solvers
+        ]
+        values /= max(np.mean(mine) for mine in ends if mine)
         x, y = lines_of(axes)["mofsrank"].get_data()
         evaluations = [run.convergence[stage].evaluations for seeds in folds.values() for run in seeds]
         np.testing.assert_allclose(x, np.mean(evaluations, axis=0))
@@ -416,7 +437,8 @@ def test_frequency_is_the_share_of_the_runs(results, problem):
     names = [label.get_text() for label in axes.get_yticklabels()]
     for column, label in enumerate(axes.get_xticklabels()):
         *words, stability = label.get_text().split("\n")
-        runs = [run for seeds in runs_of(results, "".join(words)).values() for run in seeds]
+        solver = " ".join(words).replace("mofsrank without ensemble", "mofsrank[ensemble=false]")
+        runs = [run for seeds in runs_of(results, solver.replace("- ", "-")).values() for run in seeds]
         chosen = [set(run.names(run.best.features)) for run in runs]
         jaccard = np.mean([len(a & b) / len(a | b) for a, b in itertools.combinations(chosen, 2)])
         assert stability.startswith(f"{jaccard:.2f} (")
@@ -436,6 +458,7 @@ def test_instances_are_the_shares_of_all_members(results, problem):
         mine = [member.instances / run.n_instances for member in run.front if run.n_instances and member.instances]
         shares.setdefault(run.solver, []).extend(mine)
     rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    rows = [row.replace("mofsrank without ensemble", "mofsrank[ensemble=false]") for row in rows]
     assert rows == [solver for solver, mine in shares.items() if mine]
     some = {solver: [share for share in shares[solver] if share < 1] for solver in rows}
     members, median = (lines_of(figure.axes[0])[name].get_xydata() for name in ("member", "median"))
@@ -449,7 +472,7 @@ def test_instances_are_the_shares_of_all_members(results, problem):
     assert (f"; {n_all} of {n_members} members use all" in title) == (n_all > 0)
 
 
-def test_cost_is_processor_time_and_the_metric_with_its_error(large, drawn_large, results, problem):
+def test_cost_is_processor_time_and_the_metric_and_the_note_has_its_errors(large, drawn_large, results, problem):
     for study, figure, metric in (
         (results, FIGURES["cost"].draw(results, problem, metric="MAP"), "MAP"),
         (large, drawn_large("cost"), "NDCG@10"),
@@ -459,13 +482,13 @@ def test_cost_is_processor_time_and_the_metric_with_its_error(large, drawn_large
         points = sorted((seconds(study, solver), score(study, solver, metric)) for solver in study.solvers)
         drawn = sorted(tuple(np.ravel(line.get_data())) for line in axes.lines if len(line.get_xdata()) == 1)
         np.testing.assert_allclose(drawn, points, rtol=1e-12)
+    alone = FIGURES["cost"].draw(results, problem, metric="MAP", solvers=["mofsrank"])
     folds = [
         np.mean([run.best.scores["test"]["MAP"] for run in seeds]) for seeds in runs_of(results, "mofsrank").values()
     ]
     error = np.std(folds, ddof=1) / np.sqrt(len(folds))
-    bars = panels_of(FIGURES["cost"].draw(results, problem, metric="MAP"))[0].collections
-    lengths = [np.ptp(bar.get_segments()[0][:, 1]) / 2 for bar in bars]
-    assert min(abs(length - error) for length in lengths) < 1e-12
+    note = " ".join(alone._supxlabel.get_text().split())
+    assert note == f"Standard error over folds of the test MAP of chosen rankers: {error:.3f}."
 
 
 @pytest.mark.parametrize("n", [5, 30])

@@ -50,7 +50,7 @@ def calls_of_a_run():
 def call_others():
     """Run all solvers, and data in single precision and from a file."""
     for name in solvers():
-        run_fold(load_problem("planted", SHORT), 1, name, baselines=False)
+        run_fold(load_problem("planted", SHORT | {"data.n_queries": 100}), 1, name, baselines=False)
     parts = mr.load_planted_fold(1)
     single = [mr.RankingData(part.X.astype(np.float32), part.y, part.qid) for part in parts]
     for backend in (mr.RankRLS(), mr.RankSVM(), mr.FSMRank()):
