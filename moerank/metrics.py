@@ -126,8 +126,7 @@ class Metric(ABC):
         if data.document_weights is not None:
             best_first.append(data.document_weights)
         values = self.values(data, np.column_stack([*best_first, *(-scores for scores in best_first)]))
-        differs: Array = values.min(axis=1) != values.max(axis=1)
-        return differs
+        return values.min(axis=1) != values.max(axis=1)
 
     def scorer(self) -> Any:
         """Return a scorer for scikit-learn's ``scoring=``: ``scorer(estimator, X, y, qid=qid)`` scores predictions.
@@ -161,8 +160,7 @@ class Metric(ABC):
         (n_individuals,). Runs in one thread, without the interpreter lock, in time O(n_individuals · Σ_q n_relevant ·
         n_documents).
         """
-        means: Vector = mean_over_queries(data.weighed(self.values(data, scores)))
-        return means
+        return mean_over_queries(data.weighed(self.values(data, scores)))
 
     def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the values, shape (n_queries, n_individuals), of the linear rankers W, without checking the input.
@@ -178,8 +176,7 @@ class Metric(ABC):
 
     def _sum_of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
         values = self.of_linear(data, W, workers=workers)
-        sums: Matrix = sum_over_queries(values if (v := data.query_weights) is None else values * v[:, None])
-        return sums
+        return sum_over_queries(values if (v := data.query_weights) is None else values * v[:, None])
 
 
 @dataclass(frozen=True)
@@ -563,8 +560,7 @@ def make_metric(name: str, **conventions: str) -> Metric:
         return _WITHOUT_CUTOFF[measure](**conventions)
     text = name.partition("@")[0].strip()
     if (make := load_code(text) if is_code(text) else plugins("moerank.metrics").get(text)) is not None:
-        made: Metric = make(int(k), **conventions) if k.isdecimal() else make(**conventions)
-        return made
+        return make(int(k), **conventions) if k.isdecimal() else make(**conventions)
     raise ValueError(
         f"unknown metric {name!r}; choose one of NDCG@k, P@k, Recall@k, Hit@k, MRR@k, ERR@k, MRR, ERR, MAP and "
         "MeanNDCG, with a number for k"

@@ -277,8 +277,7 @@ def known_objectives() -> dict[str, Objective]:
 
 def _instance(entry: Any) -> Objective:
     """Return the objective that a package or the user's code offers, itself or by its class."""
-    objective: Objective = entry() if isinstance(entry, type) else entry
-    return objective
+    return entry() if isinstance(entry, type) else entry
 
 
 def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...]:

@@ -76,8 +76,7 @@ class KernelRanker(Ranker):
             blocks = [
                 self._image(distinct[begin : begin + MAPPED_ROWS]) @ W for begin in range(0, len(distinct), MAPPED_ROWS)
             ]
-        scores: Matrix = np.concatenate([np.empty((0, W.shape[1])), *blocks])[row.ravel()]
-        return scores
+        return np.concatenate([np.empty((0, W.shape[1])), *blocks])[row.ravel()]
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         leader = clone(candidates[0])._learn(train)
@@ -191,8 +190,7 @@ class RankNystrom(KernelMapRanker):
         self.whitening_ = U[:, positive] / np.sqrt(values[positive])
 
     def _image(self, X: Matrix) -> Matrix:
-        image: Matrix = rbf_kernel(X, self.landmarks_, self.gamma) @ self.whitening_
-        return image
+        return rbf_kernel(X, self.landmarks_, self.gamma) @ self.whitening_
 
     def _solve(self, table: Matrix, pairs: LabelledPairs) -> Minimum:
         # The mapped features are the kernel's principal axes on the landmarks, so nearly uncorrelated.
@@ -253,8 +251,7 @@ class RankFourier(KernelMapRanker):
         self.sampler_ = sampler.fit(X)
 
     def _image(self, X: Matrix) -> Matrix:
-        image: Matrix = self.sampler_.transform(X)
-        return image
+        return self.sampler_.transform(X)
 
 
 KERNEL_ROWS = 512

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, model_validator
 
-from moerank.arrays import Array, Matrix, Vector
+from moerank.arrays import Array, Matrix
 from moerank.checks import first_mistake
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, RankingData, Scaling
 from moerank.data.inputs import as_table, column_names, without_values
@@ -119,8 +119,7 @@ class Forest:
         if max(self.columns, default=-1) >= X.shape[1]:
             raise ValueError(f"the trees split by column {max(self.columns)}, but the table has {X.shape[1]} columns")
         lists = self._arrays if roots is None else [*self._arrays[:-1], np.array(roots, np.int64)]
-        scores: Vector = tree_scores(np.ascontiguousarray(X, np.float64), *lists)
-        return scores
+        return tree_scores(np.ascontiguousarray(X, np.float64), *lists)
 
     @cached_property
     def _arrays(self) -> list[Array]:

@@ -76,8 +76,7 @@ class Filter(Selection):
     def forest_(self) -> Forest:
         """The trees, if the ranker has any, over all columns of the training table."""
         population: Any = self.population_
-        forest: Forest = population.forest(0)
-        return forest
+        return population.forest(0)
 
     def path(self, train: RankingData) -> SelectionPath:
         """Return the rankers trained on the first 1, 2, … features.

@@ -510,8 +510,7 @@ def _parquet_schema(path: Path) -> pa.Schema:
 
 def _parquet_roles(path: Path) -> Json:
     """Return the names of the columns by their roles, if the file names them."""
-    roles: Json = json.loads((_parquet_schema(path).metadata or {}).get(ROLES, b"{}")).get("roles", {})
-    return roles
+    return json.loads((_parquet_schema(path).metadata or {}).get(ROLES, b"{}")).get("roles", {})
 
 
 def _read_parquet(path: Path, columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
