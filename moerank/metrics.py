@@ -94,8 +94,7 @@ class Metric(ABC):
         """
         require_data(data)
         checked = checked_scores(scores, data.n_documents, data.name)
-        values = self.values(data, checked.reshape(data.n_documents, -1))
-        return values.reshape(data.n_queries, *checked.shape[1:])
+        return self.values(data, checked.reshape(data.n_documents, -1)).reshape(data.n_queries, *checked.shape[1:])
 
     @overload
     def score(self, data: RankingData, scores: np.ndarray[tuple[int], np.dtype[Any]] | Sequence[float]) -> float: ...
@@ -200,9 +199,8 @@ class _CountedMetric(Metric):
         defaults = [f for f in fields(self) if f.default is not MISSING and f.name != "k"]
         others = [f for f in defaults if getattr(self, f.name) != f.default]
         settings = [f"{f.name}=" * (f.name != "convention") + str(getattr(self, f.name)) for f in others]
-        return self._title.format_map(vars(self)).removesuffix("@None") + (
-            f" ({', '.join(settings)})" if settings else ""
-        )
+        title = self._title.format_map(vars(self)).removesuffix("@None")
+        return f"{title} ({', '.join(settings)})" if settings else title
 
     @abstractmethod
     def _plan(self, data: RankingData) -> Plan:
@@ -542,8 +540,6 @@ def make_metric(name: str, **conventions: str) -> Metric:
     >>> make_metric(NDCG(10, gain="linear", convention="letor").name).name
     'NDCG@10 (gain=linear, letor)'
     """
-    if not isinstance(name, str):
-        raise ValueError(f"a metric is named by a text such as 'NDCG@10', not {name!r}")
     name = name.strip()
     if name.endswith(")") and " (" in name:
         name, _, printed = name.removesuffix(")").partition(" (")

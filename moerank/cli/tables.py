@@ -69,9 +69,7 @@ def description_table(title: str, descriptions: Sequence[DataDescription]) -> Ta
     """Return one column per file and one row per count."""
     files = {Path(description.name).name: description.as_dict() for description in descriptions}
     keys = [key for key in descriptions[0].as_dict() if key != "name"]
-    rows = [
-        {"": key.replace("_", " "), **{name: _count(counts[key]) for name, counts in files.items()}} for key in keys
-    ]
+    rows = [{"": key.replace("_", " "), **{name: _count(own[key]) for name, own in files.items()}} for key in keys]
     return text_table(title, rows)
 
 

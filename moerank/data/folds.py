@@ -401,8 +401,7 @@ def make_planted(
         name="planted",
     )
     column = np.argsort(order)
-    made_from = np.concatenate([column[:n_relevant], column[copied], np.full(n_noise, -1)])
-    return PlantedProblem(data, made_from[order])
+    return PlantedProblem(data, np.concatenate([column[:n_relevant], column[copied], np.full(n_noise, -1)])[order])
 
 
 def load_planted_fold(fold: int = 1, **planted: Any) -> Fold:

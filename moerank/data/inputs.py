@@ -315,9 +315,7 @@ def checked_weights(weights: ArrayLike | None, size: int, what: str, name: str) 
 
 def checked_documents(documents: ArrayLike | None, size: int, name: str) -> Array | None:
     """Return the ids of documents as texts, shape (size,); another number of them is a ValueError."""
-    if documents is None:
-        return None
-    return _listed_ids(documents, size, f"{name}: documents").astype(np.str_)
+    return None if documents is None else _listed_ids(documents, size, f"{name}: documents").astype(np.str_)
 
 
 def query_offsets(qid: Array, name: str) -> Integers:

@@ -305,8 +305,7 @@ class RankingData:
     @property
     def n_missing(self) -> Integers:
         """The number of values of each feature that were missing before the rule, shape (n_features,)."""
-        zero = np.zeros(self.n_features, np.int64)
-        return zero if self._missing is None else self._missing.sum(axis=0)
+        return np.zeros(self.n_features, np.int64) if self._missing is None else self._missing.sum(axis=0)
 
     @property
     def is_extreme(self) -> Mask:

@@ -242,12 +242,6 @@ def _spea2(population: int, operators: Operators, n_objectives: int) -> Algorith
     return SPEA2(pop_size=population, survival=SPEA2Survival(normalize=True), **operators)
 
 
-def _smsemoa(population: int, operators: Operators, n_objectives: int) -> Algorithm:
-    from pymoo.algorithms.moo.sms import SMSEMOA
-
-    return SMSEMOA(population, **operators)
-
-
 def _agemoea2(population: int, operators: Operators, n_objectives: int) -> Algorithm:
     from pymoo.algorithms.moo.age2 import AGEMOEA2, AGEMOEA2Survival
 
@@ -305,7 +299,7 @@ ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
     "nsga3": partial(_with_directions, "pymoo.algorithms.moo.nsga3:NSGA3"),
     "spea2": _spea2,
     "agemoea2": _agemoea2,
-    "smsemoa": _smsemoa,
+    "smsemoa": lambda size, operators, _: resolve_name("pymoo.algorithms.moo.sms:SMSEMOA")(size, **operators),
     "rvea": partial(_with_directions, "pymoo.algorithms.moo.rvea:RVEA"),
     "moead": _moead,
     **{name: partial(_bit_search, name) for name in BIT_SEARCHES},

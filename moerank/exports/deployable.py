@@ -345,8 +345,7 @@ def largest_value(size: int, holds: Callable[[Floats], Mask], dtype: type[np.flo
         magnitude = np.abs(pattern).view(dtype)
         return np.where(pattern < 0, np.negative(magnitude), magnitude)
 
-    last = np.array([np.finfo(dtype).max], dtype).view(bits)
-    most = np.repeat(last, size)
+    most = np.full(size, np.finfo(dtype).max, dtype).view(bits)
     least = np.negative(most)
     while (least < most).any():
         middle = (least | most) - ((least ^ most) >> 1)  # the mean rounded up, without overflow

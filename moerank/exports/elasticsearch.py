@@ -28,9 +28,8 @@ def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
     """
     remark = "Normalisers need version 1.2.1 of the plugin or later, which is for Elasticsearch 7.7."
     scaled = ranker.trees is None and ranker.scaling is not None
-    return plugin_files(
-        ranker, path, "Elasticsearch with the plugin elasticsearch-learning-to-rank", *([remark] * scaled)
-    )
+    system = "Elasticsearch with the plugin elasticsearch-learning-to-rank"
+    return plugin_files(ranker, path, system, *([remark] * scaled))
 
 
 def plugin_files(

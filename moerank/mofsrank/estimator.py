@@ -425,9 +425,8 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         """Order the members by size, choose one by the rule `final`, and judge it on the validation queries."""
         # The rule of the paper uses the training data alone.
         chosen_by = "training" if self.final == "train" or validation is None else "validation"
-        retrained = self.refit_ is not None
         front, values, self._quality, self.front_ = by_size(
-            front, values, read_objectives(self.objectives), chosen_by, retrained=retrained
+            front, values, read_objectives(self.objectives), chosen_by, retrained=self.refit_ is not None
         )
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_, self.trained_on_ = front.population, front.trained_on

@@ -256,6 +256,7 @@ class Model(BaseModel):
         if len(feature_names) != len(ranker.support_):
             raise ValueError(f"feature_names must have {len(ranker.support_)} entries, not {len(feature_names)}")
         columns = np.flatnonzero(ranker.support_)
+        negative = np.flatnonzero(ranker.support_ & getattr(ranker, "negative_", False)).tolist()
         coef = getattr(ranker, "coef_", None)
         fitted_scaling: Scaling = getattr(ranker, "scaling_", UNSCALED) if scaling is None else scaling
         return cls(
@@ -266,9 +267,7 @@ class Model(BaseModel):
             scaling=fitted_scaling.of_features(ranker.support_),
             missing=getattr(ranker, "missing_", None),
             missing_values=getattr(ranker, "missing_values_", ()),
-            negative=tuple(
-                feature_names[f] for f in np.flatnonzero(ranker.support_ & getattr(ranker, "negative_", False)).tolist()
-            ),
+            negative=tuple(feature_names[column] for column in negative),
             parameters={
                 name: value for name, value in ranker.get_params().items() if isinstance(value, str | int | float)
             },

@@ -205,8 +205,7 @@ class SingleFeatures(Filter):
     metric: MetricOrNone = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
-        values = single_feature_values(train, as_metric(self.metric, NDCG(10)))
-        return np.argsort(-values.max(axis=0), kind="stable")
+        return np.argsort(-single_feature_values(train, as_metric(self.metric, NDCG(10))).max(axis=0), kind="stable")
 
 
 @dataclass(eq=False, repr=False)

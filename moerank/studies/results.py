@@ -270,8 +270,7 @@ def best_by_size(
 def mean_by_size(folds: Runs, part: str, metric: str, chosen_on: str = "validation", *, exact: bool = False) -> Vector:
     """Return `best_by_size` averaged over seeds, then folds; NaN if some run has no member of such a size."""
     values = [[best_by_size(run, part, metric, chosen_on, exact=exact) for run in runs] for runs in folds.values()]
-    means = [np.mean(seeds, axis=0) for seeds in values]
-    return np.asarray(np.mean(means, axis=0))
+    return np.asarray(np.mean([np.mean(seeds, axis=0) for seeds in values], axis=0))
 
 
 def feature_stability(chosen: Sequence[Sequence[int]], n_features: int) -> tuple[float, float]:
