@@ -34,7 +34,6 @@ from moerank.solvers import is_code, load_code, plugins
 Gain = Literal["exp2", "linear"]
 Convention = Literal["usual", "letor"]
 Discount = Literal["letor", "log2"]
-ShortQueries = Literal["zero", "own_length"]
 
 Plan = tuple[Array, ...]
 # About how many documents are scored together, so that the scores of a hundred rankers stay in the cache.
@@ -264,7 +263,7 @@ class NDCG(_CountedMetric):
     gain: Gain = "exp2"
     convention: Convention = "usual"
     discount: Discount | None = None
-    short_queries: ShortQueries | None = None
+    short_queries: Literal["zero", "own_length"] | None = None
 
     def _plan(self, data: RankingData) -> Plan:
         gains = _weighed(data, _label_gains(data, self.gain))

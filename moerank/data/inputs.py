@@ -374,8 +374,7 @@ def column_mask(features: Sequence[int | str] | int | str | None, names: Sequenc
     mask = np.zeros(len(names), np.bool_)
     if isinstance(features, Mapping):
         raise ValueError(f"{where} names no columns: {features!r}; give a list of columns or names")
-    for feature in listed(features):
-        mask[_column(feature, names, where)] = True
+    mask[[_column(feature, names, where) for feature in listed(features)]] = True
     return mask
 
 

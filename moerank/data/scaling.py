@@ -113,7 +113,6 @@ def _replacements(X: Floats, starts: Integers, lengths: Integers, rule: QueryRul
 
 
 FittedKind: TypeAlias = Literal["minmax", "standard"]
-Kind: TypeAlias = Literal["none", "query", "minmax", "standard"]
 
 
 class _Scaling:
@@ -236,7 +235,7 @@ def query_level_norm(data: RankingData) -> RankingData:
     return PER_QUERY.apply(data)
 
 
-def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
+def fit_scaling(train: RankingData, kind: Literal["none", "query", "minmax", "standard"]) -> Scaling:
     """Fit a scaling to training data.
 
     Parameters

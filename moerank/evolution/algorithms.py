@@ -269,6 +269,7 @@ def _moead(population: int, operators: Operators, n_objectives: int) -> Algorith
 def _bit_search(
     name: str, population: int, operators: Operators, n_objectives: int, *, without: str | Sequence[str] = ()
 ) -> Algorithm:
+    BIT_SEARCHES[name].check_objectives(n_objectives)
     usable = {key: operators[key] for key in ("sampling", "repair") if key in operators}
     return BIT_SEARCHES[name](population, **usable, without=without)
 
@@ -338,6 +339,4 @@ def make_algorithm(algorithm: str | Factory, population: int, operators: Operato
     if n_objectives == 1 and algorithm in DECOMPOSING:
         able = ", ".join(name for name in ALGORITHMS if name not in DECOMPOSING)
         raise ValueError(f"{algorithm} needs several objectives, and there is one; choose one of {able}")
-    if algorithm in BIT_SEARCHES:
-        BIT_SEARCHES[algorithm].check_objectives(n_objectives)
     return ALGORITHMS[algorithm](population, operators, n_objectives, **options)

@@ -13,8 +13,6 @@ from moerank.figures.panels import Look, best_of_families, fronts_of_fold, named
 from moerank.figures.style import RING, beyond, limits_of
 from moerank.studies.result import PARTS
 
-PART_TITLES = {"train": "Training", "validation": "Validation", "test": "Test"}
-
 
 def fronts_figure(view: View) -> Figure:
     """Draw the front of each solver on one fold, with its first seed: a panel for each part of the data.
@@ -30,7 +28,7 @@ def fronts_figure(view: View) -> Figure:
         for part in PARTS
     }
     limits = {part: limits_of(by_solver) for part, by_solver in values.items()}
-    parts = {PART_TITLES[part]: part for part in PARTS}
+    parts = {"Training": "train", "Validation": "validation", "Test": "test"}
     style = {"linestyle": "none", "markevery": 1} if view.results.further_objectives else {}
 
     def draw(look: Look) -> None:

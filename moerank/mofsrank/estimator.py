@@ -73,8 +73,6 @@ if TYPE_CHECKING:  # matplotlib takes long to load
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LOGGER = logging.getLogger("moerank")
-
 
 class _SearchData(NamedTuple):
     """Training data with the costs of the limits: all features, the allowed ones, and those that the search can use.
@@ -638,7 +636,7 @@ class StagedSearch:
         self.fronts[name] = result.archive.F
         self.history[name] = _history(result, stage, self.table)
         last = self.history[name].iloc[-1]
-        LOGGER.info(
+        logging.getLogger("moerank").info(
             "%s: %d evaluations in %.1f s, %d members, hypervolume %.4f",
             *(name, last["n_eval"], last["seconds"], len(result.archive.F), last["hypervolume"]),
         )

@@ -340,9 +340,8 @@ def _trained(
     """Tune the estimator of a run if the solver asks for it, fit it, and return it with the seconds of both."""
     began = process_time()
     if solver.tuned and callable(getattr(estimator, "tune", None)):
-        by = "by validation"
         given = solver.settings if solver.given is None else changed_parameters(estimator)
-        estimator = tuned(estimator, parts, tuning, given, lambda share: report("tuning", share, by))
+        estimator = tuned(estimator, parts, tuning, given, lambda share: report("tuning", share, "by validation"))
     tuned_at = process_time()
     shows_progress = getattr(estimator, "progress", None) is not None
     if not shows_progress:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from math import isfinite
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -231,8 +231,7 @@ def load_table_fold(directory: str | os.PathLike[str], **options: Any) -> Fold:
     roles = {name: value for name, value in options.items() if name not in others}
     first = table_columns(paths[0], **roles)
     roles = roles | {"label": first.label, "query": first.query, "features": first.features, "exclude": ()}
-    train, vali, test = (load_table(path, **roles, **others) for path in paths)
-    return train, vali, test
+    return cast("Fold", tuple(load_table(path, **roles, **others) for path in paths))
 
 
 def table_columns(
