@@ -383,7 +383,7 @@ class RankingData:
             raise ValueError(f"{self.name}: {len(checked)} costs were given for {self.n_features} features")
         return checked
 
-    def scaled_by(self, new_scaling: scaling.PerQuery | scaling.FittedScaling) -> Self:
+    def scaled_by(self, scaling: scaling.PerQuery | scaling.FittedScaling) -> Self:
         """Return the same documents with scaled features; see `fit_scaling`.
 
         Raises
@@ -392,12 +392,12 @@ class RankingData:
             If the features are scaled already, the scaling has another number of features, or a scaled value is
             infinite.
         """
-        if self.scaling != scaling.UNSCALED and not self.scaling == new_scaling == scaling.PER_QUERY:
+        if self.scaling.kind != "none" and not self.scaling.kind == scaling.kind == "query":
             again = f"the features are scaled already ({self.scaling.kind}), and cannot be scaled again"
-            raise ValueError(f"{self.name}: {again} ({new_scaling.kind}); give raw values")
-        X = new_scaling.table(self.X, self.offsets)
-        inputs.refuse_infinite_values(X, self.given_names, f"{self.name}, scaled ({new_scaling.kind}): ")
-        return self._changed(X=X, scaling=new_scaling, _is_extreme=self._memory.get("is extreme"))
+            raise ValueError(f"{self.name}: {again} ({scaling.kind}); give raw values")
+        X = scaling.table(self.X, self.offsets)
+        inputs.refuse_infinite_values(X, self.given_names, f"{self.name}, scaled ({scaling.kind}): ")
+        return self._changed(X=X, scaling=scaling, _is_extreme=self._memory.get("is extreme"))
 
     def declared(self, kind: Literal["query"]) -> Self:
         """Return the same documents marked as scaled per query, with the same values.

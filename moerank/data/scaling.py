@@ -173,8 +173,6 @@ class FittedScaling(_Scaling):
     scale: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if len(self.offset) != len(self.scale):
-            raise ValueError(f"{len(self.offset)} offsets and {len(self.scale)} scales do not belong to one table")
         for feature, (offset, scale) in enumerate(zip(self.offset, self.scale, strict=True)):
             if not isfinite(offset) or not 0 < scale < float("inf"):
                 raise ValueError(f"offset {offset} and scale {scale} of feature {feature} cannot be applied")

@@ -63,10 +63,9 @@ def _feature_set(ranker: Deployable) -> list[Node]:
         raise ValueError(reasons[0])
     features: list[Node] = []
     for name, label, entry in zip(ranker.names, ranker.labels, ranker.features, strict=True):
-        if entry.elasticsearch is not None:
-            features.append({"name": label, **entry.elasticsearch.model_dump(mode="json")})
-        else:
-            features.append({"name": label, "params": [], "template": _field_value(ranker, name, label)})
+        own = entry.elasticsearch
+        query = own.model_dump(mode="json") if own else {"params": [], "template": _field_value(ranker, name, label)}
+        features.append({"name": label, **query})
     return features
 
 

@@ -142,8 +142,7 @@ class LambdaMART(Ranker):
         chosen = clone(self)
         chosen._watched_by = as_metric(metric, MAP())
         booster, scores = chosen._watched(train, validation)
-        quality = self._steadied(quality_of(scores, validation, chosen._watched_by))
-        chosen.n_trees = 1 + int(np.argmax(quality))
+        chosen.n_trees = 1 + int(np.argmax(self._steadied(quality_of(scores, validation, chosen._watched_by))))
         return chosen._with_trees(first_trees(booster, chosen.n_trees))
 
     def _validation_scores(self, train: RankingData, validation: RankingData) -> Matrix:

@@ -27,7 +27,6 @@ from moerank.mofsrank.settings import (
     LimitsSection,
     SearchSettings,
     Section,
-    StageSettings,
 )
 from moerank.studies.solver import PlainParameters, Solver
 from moerank.studies.sources import Data, Folders, InMemory, MemoryData, find_data, read_memory, shipped_folder
@@ -227,7 +226,7 @@ class Problem(Section):
 
     @field_validator("search", *STAGES)
     @classmethod
-    def _is_plain(cls, settings: SearchSettings | StageSettings) -> SearchSettings | StageSettings:
+    def _is_plain(cls, settings: Section) -> Section:
         settings.check_plain()
         return settings
 
