@@ -59,7 +59,7 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
     else:
         form = "{} * {}" if ranker.scaling is None else "{} * (({} - {}) / {})"
         terms = zip(ranker.terms, functions, strict=True)
-        summands = [form.format(_number(t.weight), f, _number(t.offset), _number(t.scale)) for t, f in terms]
+        summands = [form.format(_number(t.weight), value, _number(t.offset), _number(t.scale)) for t, value in terms]
         expression = " +\n            ".join(summands)
     profile.append(FUNCTION.format(name=f"score_{ranker.name}", expression=expression))
     matched = "\n        ".join(functions)

@@ -176,7 +176,7 @@ def _latex_table(table: ReportTable) -> str:
     text: str = texts.style.hide(axis="index").to_latex(
         environment="longtable",
         hrules=True,
-        column_format="".join(kinds.get(c, "r" if table.is_number(c) else "l") for c in table.columns),
+        column_format="".join(kinds.get(column, "r" if table.is_number(column) else "l") for column in table.columns),
         caption=latex(table.caption),
         label=f"tab:{table.name}",
     )

@@ -98,7 +98,7 @@ class Measure:
         return [member.model_copy(update={"per_query": {}}) for member in members]
 
     def measured(self, name: str, population: rankers.Population, feature_mask: Mask) -> list[Member]:
-        """Measure several population, which use the features in the rows of `feature_mask` (n_rankers, n_features)."""
+        """Measure rankers with the features in the rows of `feature_mask`, shape (n_rankers, n_features)."""
         train, metric = self.parts["train"], self.metrics[0].name
         per_query = {part: self._per_query(rows, population) for part, rows in self.parts.items()}
         means = {part: {m: mean_over_queries(values) for m, values in t.items()} for part, t in per_query.items()}
