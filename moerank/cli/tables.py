@@ -60,8 +60,7 @@ def text_table(
         justify: JustifyMethod = "left" if number < n_left else "right"
         table.add_column(printable(column), justify=justify, overflow="fold", no_wrap=number == 0)
     for number, row in enumerate(rows):
-        cells = (printable(row.get(column, "")) for column in columns)
-        table.add_row(*cells, end_section=number in ends)
+        table.add_row(*(printable(row.get(column, "")) for column in columns), end_section=number in ends)
     return table
 
 

@@ -262,8 +262,7 @@ class RankingData:
         """Return values (n_queries, …) times the weights of the queries, so that the plain mean is the weighted one."""
         if self.query_weights is None:
             return values
-        weights = self.query_weights / self.query_weights.mean()
-        return values * weights.reshape(-1, *[1] * (values.ndim - 1))
+        return values * (self.query_weights / self.query_weights.mean()).reshape(-1, *[1] * (values.ndim - 1))
 
     @property
     def n_pairs(self) -> int:

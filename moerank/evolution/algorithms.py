@@ -149,8 +149,7 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
 
     def _mate(self, winners: Integers, memory: Array) -> Array:
         """Return two children of each pair of winners, all first children before the second ones; may use `memory`."""
-        parents = self._slots[winners.reshape(-1, 2).T.ravel()]
-        X = self._strings.take(parents, axis=0, out=memory, mode="clip")
+        X = self._strings.take(self._slots[winners.reshape(-1, 2).T.ravel()], axis=0, out=memory, mode="clip")
         X = self.mating.crossover.cross(self.problem, X, random_state=self.random_state)
         X = self.mating.mutation.mutate(self.problem, X, random_state=self.random_state, algorithm=self)
         if isinstance(self.repair, NoRepair):

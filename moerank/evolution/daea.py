@@ -122,5 +122,4 @@ def _select_by_size(F: Matrix, sizes: Integers, n: int) -> Integers:
     # The number of strings of its size in the fronts before, and among the candidates before it.
     same = sizes[candidates][:, None] == sizes[candidates]
     met = (sizes[candidates][:, None] == sizes[selected]).sum(axis=1) + np.tril(same, -1).sum(axis=1)
-    taken = candidates[np.argsort(met, kind="stable")[: n - len(selected)]]
-    return np.sort(np.concatenate((selected, taken)))
+    return np.sort(np.concatenate((selected, candidates[np.argsort(met, kind="stable")[: n - len(selected)]])))

@@ -215,9 +215,8 @@ def _selections(cell: Cell, data: str | Path | None, code_allowed: bool, half: i
     rows = of_queries(parts[0], np.sort(half_of(parts[0].n_queries, half, cell.seed)))
     in_memory = read_memory((rows, *parts[1:]), problem.data.model_dump(include={"normalize", "scaled"}))
     halved = problem.model_copy(update={"data": in_memory})
-    seed = (cell.random_state + half) % 2**32
     with allow_code(code_allowed), warnings.catch_warnings(action="ignore"):  # else each half would repeat them
-        result = run_fold(halved, 1, cell.solver, random_state=seed, baselines=False)
+        result = run_fold(halved, 1, cell.solver, random_state=(cell.random_state + half) % 2**32, baselines=False)
     best_last = sorted(result.front, key=lambda member: member.score("train", result.metrics[0]))
     return list({len(member.features): list(member.features) for member in best_last}.values())
 

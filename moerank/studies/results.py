@@ -299,8 +299,7 @@ def feature_stability(chosen: Sequence[Sequence[int]], n_features: int) -> tuple
     pairs = [(set(a), set(b)) for a, b in combinations(chosen, 2)]
     jaccard = np.mean([len(a & b) / len(a | b) if a | b else 1.0 for a, b in pairs])
     expected = np.mean([_expected_jaccard(len(a), len(b), n_features) for a, b in pairs])
-    corrected = (jaccard - expected) / (1.0 - expected) if expected < 1.0 else np.nan
-    return float(jaccard), float(corrected)
+    return float(jaccard), float((jaccard - expected) / (1.0 - expected)) if expected < 1.0 else np.nan
 
 
 def _expected_jaccard(size_a: int, size_b: int, n_features: int) -> float:

@@ -65,8 +65,7 @@ class Measure:
 
     def with_reference(self, baselines: Sequence[Member]) -> Measure:
         """Compare later members with the baseline on all features, if `baselines` has it."""
-        metric = self.metrics[0].name
-        values = {baseline.name: baseline.per_query["test"][metric] for baseline in baselines}
+        values = {baseline.name: baseline.per_query["test"][self.metrics[0].name] for baseline in baselines}
         return replace(self, reference=np.array(values[ALL_FEATURES])) if ALL_FEATURES in values else self
 
     def fitted(self, name: str, ranker: Any) -> Member:

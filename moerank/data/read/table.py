@@ -441,9 +441,8 @@ def write_documents(path: Path, documents: read.Documents) -> None:
 
 def write_table(path: Path, columns: Mapping[str, pa.Array], about: Json) -> None:
     """Write columns as a Parquet file whose metadata hold their roles; an OSError names the file."""
-    content = pa.table(columns).replace_schema_metadata({ROLES: json.dumps(about)})
     with writing(path), replacing(path) as file:
-        pq.write_table(content, file)
+        pq.write_table(pa.table(columns).replace_schema_metadata({ROLES: json.dumps(about)}), file)
 
 
 def find_part(folder: Path, names: tuple[str, ...] = NAMES_OF_PARTS[0]) -> Path | None:
