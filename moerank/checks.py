@@ -197,8 +197,7 @@ def _constraint(hint: object) -> Callable[..., None] | None:
     if get_origin(hint) is Literal:
         return partial(check_choice, parts)
     if hasattr(hint, "__metadata__"):
-        check: Callable[..., None] = hint.__metadata__[0]
-        return check
+        return hint.__metadata__[0]
     if len(parts) == 2 and parts[1] is type(None) and (inner := _constraint(parts[0])) is not None:
         return partial(inner, or_none=True)
     return None

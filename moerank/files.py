@@ -28,14 +28,21 @@ def cannot_write(what: object, error: OSError) -> OSError:
     return OSError(f"cannot write {what}: {error.strerror}; {room}choose another folder with --out")
 
 
+@contextmanager
+def writing(what: object) -> Iterator[None]:
+    """Say in an OSError what cannot be written, and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot_write(what, error) from None
+
+
 def prepare_folder(folder: Path) -> None:
     """Make a folder for results, and check that files with names as long as theirs can be written there."""
-    try:
+    with writing(f"results to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, prefix="x" * (LONGEST_NAME - 8)):  # tempfile adds eight
             pass
-    except OSError as error:
-        raise cannot_write(f"results to {folder}", error) from None
 
 
 @contextmanager
@@ -65,11 +72,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file atomically; an OSError names the file, the reason and the remedy."""
-    try:
-        with replacing(path) as file:
-            file.write(content)
-    except OSError as error:
-        raise cannot_write(path, error) from None
+    with writing(path), replacing(path) as file:
+        file.write(content)
 
 
 def open_regular(path: Path) -> BinaryIO:

@@ -34,7 +34,6 @@ from moerank.solvers import is_code, load_code, plugins
 Gain = Literal["exp2", "linear"]
 Convention = Literal["usual", "letor"]
 Discount = Literal["letor", "log2"]
-ShortQueries = Literal["zero", "own_length"]
 
 Plan = tuple[Array, ...]
 # About how many documents are scored together, so that the scores of a hundred rankers stay in the cache.
@@ -94,8 +93,7 @@ class Metric(ABC):
         """
         require_data(data)
         checked = checked_scores(scores, data.n_documents, data.name)
-        values = self.values(data, checked.reshape(data.n_documents, -1))
-        return values.reshape(data.n_queries, *checked.shape[1:])
+        return self.values(data, checked.reshape(data.n_documents, -1)).reshape(data.n_queries, *checked.shape[1:])
 
     @overload
     def score(self, data: RankingData, scores: np.ndarray[tuple[int], np.dtype[Any]] | Sequence[float]) -> float: ...
@@ -126,8 +124,7 @@ class Metric(ABC):
         if data.document_weights is not None:
             best_first.append(data.document_weights)
         values = self.values(data, np.column_stack([*best_first, *(-scores for scores in best_first)]))
-        differs: Array = values.min(axis=1) != values.max(axis=1)
-        return differs
+        return values.min(axis=1) != values.max(axis=1)
 
     def scorer(self) -> Any:
         """Return a scorer for scikit-learn's ``scoring=``: ``scorer(estimator, X, y, qid=qid)`` scores predictions.
@@ -161,8 +158,7 @@ class Metric(ABC):
         (n_individuals,). Runs in one thread, without the interpreter lock, in time O(n_individuals · Σ_q n_relevant ·
         n_documents).
         """
-        means: Vector = mean_over_queries(data.weighed(self.values(data, scores)))
-        return means
+        return mean_over_queries(data.weighed(self.values(data, scores)))
 
     def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the values, shape (n_queries, n_individuals), of the linear rankers W, without checking the input.
@@ -178,8 +174,7 @@ class Metric(ABC):
 
     def _sum_of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
         values = self.of_linear(data, W, workers=workers)
-        sums: Matrix = sum_over_queries(values if (v := data.query_weights) is None else values * v[:, None])
-        return sums
+        return sum_over_queries(values if (v := data.query_weights) is None else values * v[:, None])
 
 
 @dataclass(frozen=True)
@@ -203,9 +198,8 @@ class _CountedMetric(Metric):
         defaults = [f for f in fields(self) if f.default is not MISSING and f.name != "k"]
         others = [f for f in defaults if getattr(self, f.name) != f.default]
         settings = [f"{f.name}=" * (f.name != "convention") + str(getattr(self, f.name)) for f in others]
-        return self._title.format_map(vars(self)).removesuffix("@None") + (
-            f" ({', '.join(settings)})" if settings else ""
-        )
+        title = self._title.format_map(vars(self)).removesuffix("@None")
+        return f"{title} ({', '.join(settings)})" if settings else title
 
     @abstractmethod
     def _plan(self, data: RankingData) -> Plan:
@@ -269,7 +263,7 @@ class NDCG(_CountedMetric):
     gain: Gain = "exp2"
     convention: Convention = "usual"
     discount: Discount | None = None
-    short_queries: ShortQueries | None = None
+    short_queries: Literal["zero", "own_length"] | None = None
 
     def _plan(self, data: RankingData) -> Plan:
         gains = _weighed(data, _label_gains(data, self.gain))
@@ -545,8 +539,6 @@ def make_metric(name: str, **conventions: str) -> Metric:
     >>> make_metric(NDCG(10, gain="linear", convention="letor").name).name
     'NDCG@10 (gain=linear, letor)'
     """
-    if not isinstance(name, str):
-        raise ValueError(f"a metric is named by a text such as 'NDCG@10', not {name!r}")
     name = name.strip()
     if name.endswith(")") and " (" in name:
         name, _, printed = name.removesuffix(")").partition(" (")
@@ -563,8 +555,7 @@ def make_metric(name: str, **conventions: str) -> Metric:
         return _WITHOUT_CUTOFF[measure](**conventions)
     text = name.partition("@")[0].strip()
     if (make := load_code(text) if is_code(text) else plugins("moerank.metrics").get(text)) is not None:
-        made: Metric = make(int(k), **conventions) if k.isdecimal() else make(**conventions)
-        return made
+        return make(int(k), **conventions) if k.isdecimal() else make(**conventions)
     raise ValueError(
         f"unknown metric {name!r}; choose one of NDCG@k, P@k, Recall@k, Hit@k, MRR@k, ERR@k, MRR, ERR, MAP and "
         "MeanNDCG, with a number for k"

@@ -73,8 +73,7 @@ def igd_plus(front: ArrayLike, target: ArrayLike, scale: Sequence[float]) -> flo
     >>> igd_plus([[2, 0.5]], target=[[1, 0.5], [2, 0.25]], scale=(1, 1))
     0.625
     """
-    divisor = np.asarray(scale, float)
-    points, goal = (np.atleast_2d(np.asarray(values, float)) / divisor for values in (front, target))
+    points, goal = (np.atleast_2d(np.asarray(values, float)) / np.asarray(scale, float) for values in (front, target))
     return float(moocore.igd_plus(points, ref=goal))
 
 
@@ -475,8 +474,7 @@ def smallest_within_error(values: ArrayLike, sizes: ArrayLike, errors: float = 1
     """
     table, n_features = np.asarray(values, float), np.asarray(sizes)
     means = table.mean(axis=0)
-    best = np.lexsort((n_features, -means))[0]
-    behind = table[:, [best]] - table
+    behind = table[:, [np.lexsort((n_features, -means))[0]]] - table
     error = behind.std(axis=0, ddof=1) / np.sqrt(len(table)) if len(table) > 1 else np.zeros(len(means))
     near = np.flatnonzero(behind.mean(axis=0) <= errors * error)
     return int(near[np.lexsort((-means[near], n_features[near]))[0]])
@@ -549,6 +547,5 @@ def friedman(values: ArrayLike, alpha: float = 0.05) -> RankTest:
     p = float(scipy.stats.friedmanchisquare(*table.T).pvalue) if np.ptp(table, axis=1).any() else 1.0
     q = scipy.stats.studentized_range.ppf(1.0 - alpha, n_solvers, np.inf) / np.sqrt(2.0)
     order = np.argsort(ranks, kind="stable")
-    return RankTest(
-        order, ranks[order], p, float(q * np.sqrt(n_solvers * (n_solvers + 1) / (6.0 * n_blocks))), n_blocks
-    )
+    critical_difference = float(q * np.sqrt(n_solvers * (n_solvers + 1) / (6.0 * n_blocks)))
+    return RankTest(order, ranks[order], p, critical_difference, n_blocks)

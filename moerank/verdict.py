@@ -212,13 +212,8 @@ class Verdict(BaseModel):
             return f"equivalent {within}"
         if self.n_differing >= statistics.FEWEST_QUERIES and not any(self.differences):
             return "both rank all of them equally well, which says nothing about other queries"
-        return f"too few to tell{self._enough}"
-
-    @property
-    def _enough(self) -> str:
-        """How many queries it takes to detect the difference, or to show that it lies within the margin."""
         needed = statistics.queries_needed(self.differences, self.margin, self.level)
-        return f"; it takes about {needed:,} such queries" if needed else ""
+        return "too few to tell" + (f"; it takes about {needed:,} such queries" if needed else "")
 
 
 def judge(

@@ -8,31 +8,22 @@ from functools import partial
 from time import monotonic
 from typing import Any, Self
 
+from rich import progress
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from moerank.cli.messages import is_quiet, printable, remark
 
 
-def _text(name: str) -> TextColumn:
-    return TextColumn(f"{{task.{name}}}", markup=False)
+def _text(name: str) -> progress.TextColumn:
+    return progress.TextColumn(f"{{task.{name}}}", markup=False)
 
 
 class _Bars:
     """Bars on a terminal; elsewhere `_line` prints the same as text."""
 
-    def __init__(self, *columns: ProgressColumn) -> None:
+    def __init__(self, *columns: progress.ProgressColumn) -> None:
         console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-        self._bars = Progress(*columns, console=console, disable=is_quiet() or not console.is_terminal)
+        self._bars = progress.Progress(*columns, console=console, disable=is_quiet() or not console.is_terminal)
 
     def _line(self, text: str) -> None:
         if self._bars.disable:
@@ -54,8 +45,8 @@ class CellProgress(_Bars):
     """
 
     def __init__(self, states: Mapping[Any, str]) -> None:
-        columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), _text("description")
-        super().__init__(*columns)
+        times = progress.TimeElapsedColumn(), progress.TimeRemainingColumn()
+        super().__init__(progress.BarColumn(), progress.MofNCompleteColumn(), *times, _text("description"))
         self._open = {cell for cell, state in states.items() if state == "open"}
         self._n_cells = len(states)
         self._begin = monotonic()
@@ -83,9 +74,9 @@ class StageProgress(_Bars):
     """
 
     def __init__(self) -> None:
-        columns = _text("description"), BarColumn(14), TimeElapsedColumn(), TimeRemainingColumn(), _text("fields[text]")
-        super().__init__(*columns)
-        self._tasks: dict[str, TaskID] = {}
+        times = progress.TimeElapsedColumn(), progress.TimeRemainingColumn()
+        super().__init__(_text("description"), progress.BarColumn(14), *times, _text("fields[text]"))
+        self._tasks: dict[str, progress.TaskID] = {}
         self._stage = self._shown = ""
         self._begin = monotonic()
 

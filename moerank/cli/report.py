@@ -9,9 +9,7 @@ import typer
 
 from moerank.cli import options
 from moerank.cli.messages import notice, say
-from moerank.exports.formats import FORMATS as ENGINES
-from moerank.exports.formats import export as write
-from moerank.exports.formats import find_format
+from moerank.exports import formats
 from moerank.figures import FIGURES
 
 if TYPE_CHECKING:
@@ -123,7 +121,7 @@ def _written(content: Report, format_: str) -> str:
 def export_command(
     result: options.Ran,
     format_: Annotated[
-        str, typer.Option("--format", help=f"One of {', '.join(ENGINES)}, or a format that a plug-in adds.")
+        str, typer.Option("--format", help=f"One of {', '.join(formats.FORMATS)}, or a format that a plug-in adds.")
     ],
     member: Annotated[
         int | None, typer.Option(min=1, help="Number of the member in front.csv; by default the chosen one.")
@@ -172,14 +170,14 @@ def export_command(
     """
     from moerank.studies.result import find_result
 
-    file = find_format(format_).file.format(name)
+    file = formats.find_format(format_).file.format(name)
     stored = find_result(result)
     index = stored.chosen if member is None else member - 1
     if index >= len(stored.front):
         raise ValueError(f"--member {member}: the front has {len(stored.front)} members, see front.csv")
     exported = stored.front[index]
     path = out or (result if result.is_dir() else Path()) / file
-    deployment = write(stored.model(exported), format_, path, name=name, features=features)
+    deployment = formats.export(stored.model(exported), format_, path, name=name, features=features)
     which = f"member {index + 1} of {len(stored.front)}{', the chosen one' * (index == stored.chosen)}"
     notice(f"wrote {' and '.join(map(str, deployment.files))}: {which}, of {stored.solver} on {stored.problem}")
     say(deployment.next_step)

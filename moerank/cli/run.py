@@ -85,7 +85,8 @@ def run_command(
     moerank run mq2008 --trec
     """
     command = ["moerank", *sys.argv[1:]]
-    request = _request(problem, data, fold, solver, backend, set_, seed, out)
+    asked = map(str, (problem, data, fold, solver, backend, set_, seed, out))
+    request = json.dumps([VERSION, os.getcwd(), os.environ.get("MOERANK_DATA"), *asked])  # to tell two runs apart
     fast = fold.isdigit() and not (resume or again or trec or table or allow_code or as_json)
     with quietly(quiet), interruptible(command if resume else [*command, "--resume"]):
         if fast and (stored := _stored(request, out, fold, seed)):
@@ -171,11 +172,6 @@ def _stored(request: str, out: Path | None, fold: str, seed: int) -> tuple[Path,
             if summary.request == request and not newer and all((folder / name).exists() for name in summary.files):
                 return folder, summary
     return None
-
-
-def _request(*arguments: object) -> str:
-    """Return a text that differs if another run is asked for, from another folder or by another version."""
-    return json.dumps([VERSION, os.getcwd(), os.environ.get("MOERANK_DATA"), *map(str, arguments)])
 
 
 def _run_and_draw(

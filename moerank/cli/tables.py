@@ -60,8 +60,7 @@ def text_table(
         justify: JustifyMethod = "left" if number < n_left else "right"
         table.add_column(printable(column), justify=justify, overflow="fold", no_wrap=number == 0)
     for number, row in enumerate(rows):
-        cells = (printable(row.get(column, "")) for column in columns)
-        table.add_row(*cells, end_section=number in ends)
+        table.add_row(*(printable(row.get(column, "")) for column in columns), end_section=number in ends)
     return table
 
 
@@ -69,9 +68,7 @@ def description_table(title: str, descriptions: Sequence[DataDescription]) -> Ta
     """Return one column per file and one row per count."""
     files = {Path(description.name).name: description.as_dict() for description in descriptions}
     keys = [key for key in descriptions[0].as_dict() if key != "name"]
-    rows = [
-        {"": key.replace("_", " "), **{name: _count(counts[key]) for name, counts in files.items()}} for key in keys
-    ]
+    rows = [{"": key.replace("_", " "), **{name: _count(own[key]) for name, own in files.items()}} for key in keys]
     return text_table(title, rows)
 
 

@@ -149,8 +149,7 @@ def read_cost_table(text: str, name: str, feature_names: Sequence[str], other: f
             raise ValueError(f"{name}: {features[0]!r} {fault}; give each feature one row with its cost")
     costs = costs.astype(float).reindex(feature_names, fill_value=other)
     group = group.reindex(feature_names, fill_value="")
-    shared = prices[priced].groupby(group).first().to_dict()
-    return FeatureCosts.of(costs, [entry or None for entry in group], shared)
+    return FeatureCosts.of(costs, [entry or None for entry in group], prices[priced].groupby(group).first().to_dict())
 
 
 def _checked(name: str, values: ArrayLike) -> NDArray[np.float64]:

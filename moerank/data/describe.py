@@ -89,8 +89,7 @@ class DataDescription:
 
     def as_dict(self) -> Json:
         """Return the attributes as JSON holds them: lists for tuples, strings for the labels."""
-        attributes: Json = json.loads(json.dumps(asdict(self)))
-        return attributes
+        return json.loads(json.dumps(asdict(self)))
 
     def remarks(self) -> list[str]:
         """Return sentences about the counts that need attention."""

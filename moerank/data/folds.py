@@ -13,7 +13,7 @@ from itertools import count
 from math import exp, floor, log
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -110,8 +110,7 @@ def load_fold(
     if validation is not None and len(parts) == 2:
         check_share(one=False, validation=validation)
         parts[:1] = _drawn(parts[0], {"validation": validation}, seed)
-    train, vali, test = parts
-    return train, vali, test
+    return cast("Fold", tuple(parts))
 
 
 def data_folders() -> list[Path]:
@@ -216,10 +215,8 @@ def _dealt(
     parts = np.array_split(queries, n_folds)
     *training, for_vali, for_test = parts[fold - 1 :] + parts[: fold - 1]
     dealt = {"training": np.concatenate(training), "validation": for_vali, "test": for_test}
-    train, vali, test = (
-        of_queries(data, arranged(chosen), f"{data.name}, fold {fold}, {part}") for part, chosen in dealt.items()
-    )
-    return train, vali, test
+    named = ((arranged(chosen), f"{data.name}, fold {fold}, {part}") for part, chosen in dealt.items())
+    return cast("Fold", tuple(of_queries(data, chosen, name) for chosen, name in named))
 
 
 def count_folds(folder: Path) -> int:
@@ -403,8 +400,7 @@ def make_planted(
         name="planted",
     )
     column = np.argsort(order)
-    made_from = np.concatenate([column[:n_relevant], column[copied], np.full(n_noise, -1)])
-    return PlantedProblem(data, made_from[order])
+    return PlantedProblem(data, np.concatenate([column[:n_relevant], column[copied], np.full(n_noise, -1)])[order])
 
 
 def load_planted_fold(fold: int = 1, **planted: Any) -> Fold:
@@ -568,8 +564,7 @@ def _block(lengths: Integers, seed: int, block: int) -> tuple[Floats, Integers]:
 
 def _uniform(seed: int, counter: int, n_rows: int, n_words: int) -> Floats:
     """Return multiples of 2⁻²⁴ in [0, 1), shape (n_rows, 2 · n_words); a larger table begins with the same rows."""
-    words = _generator(seed, counter).random_raw(n_rows * n_words)
-    halves = words.astype("<u8", copy=False).view("<u4")
+    halves = _generator(seed, counter).random_raw(n_rows * n_words).astype("<u8", copy=False).view("<u4")
     halves >>= np.uint32(8)
     uniform = halves.astype(np.float32)
     uniform *= np.float32(2.0**-24)

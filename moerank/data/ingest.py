@@ -538,8 +538,7 @@ def _labels(
     absent = judgments[kind][~judgments[kind].isin(hits[ours])].unique()
     if len(absent):
         sentences.append(f"judged queries that are not in the log: {len(absent):,}, such as {absent[0]!r}")
-    labels = np.where(judged, grades["max"].to_numpy()[at], -1 if unjudged is None else unjudged)
-    return pd.Series(labels), sentences
+    return pd.Series(np.where(judged, grades["max"].to_numpy()[at], -1 if unjudged is None else unjudged)), sentences
 
 
 def _plain(documents: pd.Series) -> pd.Series:

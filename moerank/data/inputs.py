@@ -317,9 +317,7 @@ def checked_weights(weights: ArrayLike | None, size: int, what: str, name: str) 
 
 def checked_documents(documents: ArrayLike | None, size: int, name: str) -> Array | None:
     """Return the ids of documents as texts, shape (size,); another number of them is a ValueError."""
-    if documents is None:
-        return None
-    return _listed_ids(documents, size, f"{name}: documents").astype(np.str_)
+    return None if documents is None else _listed_ids(documents, size, f"{name}: documents").astype(np.str_)
 
 
 def query_offsets(qid: Array, name: str) -> Integers:
@@ -378,8 +376,7 @@ def column_mask(features: Sequence[int | str] | int | str | None, names: Sequenc
     mask = np.zeros(len(names), np.bool_)
     if isinstance(features, Mapping):
         raise ValueError(f"{where} names no columns: {features!r}; give a list of columns or names")
-    for feature in listed(features):
-        mask[_column(feature, names, where)] = True
+    mask[[_column(feature, names, where) for feature in listed(features)]] = True
     return mask
 
 

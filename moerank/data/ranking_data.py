@@ -15,19 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Array, Floats, Integers, Mask, Matrix
 from moerank.checks import check_room
-from moerank.data import inputs
+from moerank.data import inputs, scaling
 from moerank.data.costs import FeatureCosts
-from moerank.data.scaling import (
-    PER_QUERY,
-    UNSCALED,
-    FittedScaling,
-    MissingRule,
-    PerQuery,
-    Scaling,
-    blocks,
-    check_missing_rule,
-    fill_in_place,
-)
 from moerank.kernels.pair_pass import PairGroups, enumerate_pairs
 
 T = TypeVar("T")
@@ -203,14 +192,14 @@ class RankingData:
         feature_names: Sequence[str] | None = None,
         *,
         name: str = "data",
-        missing: MissingRule | None = None,
+        missing: scaling.MissingRule | None = None,
         missing_values: Sequence[float] = (),
         costs: FeatureCosts | ArrayLike | None = None,
         documents: ArrayLike | None = None,
         query_weights: ArrayLike | None = None,
         document_weights: ArrayLike | None = None,
     ) -> None:
-        check_missing_rule(missing, or_none=True)
+        scaling.check_missing_rule(missing, or_none=True)
         self.name = name
         names = inputs.column_names(X) if feature_names is None else feature_names
         self.X = inputs.checked_features(X, names, name)
@@ -224,7 +213,7 @@ class RankingData:
         self.feature_names = self.given_names or tuple(str(number) for number in range(1, n_features + 1))
         self.missing, self.missing_values = missing, inputs.checked_values(missing_values)
         self.X = inputs.without_values(self.X, self.missing_values)
-        self.scaling: Scaling = UNSCALED
+        self.scaling: scaling.Scaling = scaling.UNSCALED
         self.costs = None if costs is None else self._checked_costs(costs)
         self.documents = inputs.checked_documents(documents, n_documents, name)
         self.query_weights = inputs.checked_weights(query_weights, len(self.offsets) - 1, "query_weights", name)
@@ -246,7 +235,7 @@ class RankingData:
         if inputs.is_frozen(self.X):
             self.X = self.X.copy(order="K")
         mask = np.isnan(self.X)
-        fill_in_place(self.X, self.offsets, cast("MissingRule", self.missing))
+        scaling.fill_in_place(self.X, self.offsets, cast("scaling.MissingRule", self.missing))
         return mask
 
     @property
@@ -273,8 +262,7 @@ class RankingData:
         """Return values (n_queries, …) times the weights of the queries, so that the plain mean is the weighted one."""
         if self.query_weights is None:
             return values
-        weights = self.query_weights / self.query_weights.mean()
-        return values * weights.reshape(-1, *[1] * (values.ndim - 1))
+        return values * (self.query_weights / self.query_weights.mean()).reshape(-1, *[1] * (values.ndim - 1))
 
     @property
     def n_pairs(self) -> int:
@@ -305,8 +293,7 @@ class RankingData:
     @property
     def n_missing(self) -> Integers:
         """The number of values of each feature that were missing before the rule, shape (n_features,)."""
-        zero = np.zeros(self.n_features, np.int64)
-        return zero if self._missing is None else self._missing.sum(axis=0)
+        return np.zeros(self.n_features, np.int64) if self._missing is None else self._missing.sum(axis=0)
 
     @property
     def is_extreme(self) -> Mask:
@@ -321,7 +308,7 @@ class RankingData:
 
     def query_blocks(self, n_documents: int) -> Iterator[tuple[int, int]]:
         """Yield the first and last query (exclusive) of blocks of at most `n_documents`, or of one query."""
-        return blocks(self.offsets, n_documents)
+        return scaling.blocks(self.offsets, n_documents)
 
     @property
     def columns(self) -> Floats:
@@ -395,7 +382,7 @@ class RankingData:
             raise ValueError(f"{self.name}: {len(checked)} costs were given for {self.n_features} features")
         return checked
 
-    def scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
+    def scaled_by(self, scaling: scaling.PerQuery | scaling.FittedScaling) -> Self:
         """Return the same documents with scaled features; see `fit_scaling`.
 
         Raises
@@ -404,7 +391,7 @@ class RankingData:
             If the features are scaled already, the scaling has another number of features, or a scaled value is
             infinite.
         """
-        if self.scaling != UNSCALED and not self.scaling == scaling == PER_QUERY:
+        if self.scaling.kind != "none" and not self.scaling.kind == scaling.kind == "query":
             again = f"the features are scaled already ({self.scaling.kind}), and cannot be scaled again"
             raise ValueError(f"{self.name}: {again} ({scaling.kind}); give raw values")
         X = scaling.table(self.X, self.offsets)
@@ -421,9 +408,9 @@ class RankingData:
         """
         if kind != "query":
             raise ValueError(f"data can come scaled per query, so kind must be 'query', not {kind!r}")
-        if self.scaling not in (UNSCALED, PER_QUERY):
+        if self.scaling not in (scaling.UNSCALED, scaling.PER_QUERY):
             raise ValueError(f"{self.name}: the features are scaled already ({self.scaling.kind})")
-        return self._changed(scaling=PER_QUERY)
+        return self._changed(scaling=scaling.PER_QUERY)
 
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the value that `make` returned when `key` was first asked for; safe to call from several threads.

@@ -113,7 +113,6 @@ def _replacements(X: Floats, starts: Integers, lengths: Integers, rule: QueryRul
 
 
 FittedKind: TypeAlias = Literal["minmax", "standard"]
-Kind: TypeAlias = Literal["none", "query", "minmax", "standard"]
 
 
 class _Scaling:
@@ -174,8 +173,6 @@ class FittedScaling(_Scaling):
     scale: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if len(self.offset) != len(self.scale):
-            raise ValueError(f"{len(self.offset)} offsets and {len(self.scale)} scales do not belong to one table")
         for feature, (offset, scale) in enumerate(zip(self.offset, self.scale, strict=True)):
             if not isfinite(offset) or not 0 < scale < float("inf"):
                 raise ValueError(f"offset {offset} and scale {scale} of feature {feature} cannot be applied")
@@ -236,7 +233,7 @@ def query_level_norm(data: RankingData) -> RankingData:
     return PER_QUERY.apply(data)
 
 
-def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
+def fit_scaling(train: RankingData, kind: Literal["none", "query", "minmax", "standard"]) -> Scaling:
     """Fit a scaling to training data.
 
     Parameters

@@ -149,8 +149,7 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
 
     def _mate(self, winners: Integers, memory: Array) -> Array:
         """Return two children of each pair of winners, all first children before the second ones; may use `memory`."""
-        parents = self._slots[winners.reshape(-1, 2).T.ravel()]
-        X = self._strings.take(parents, axis=0, out=memory, mode="clip")
+        X = self._strings.take(self._slots[winners.reshape(-1, 2).T.ravel()], axis=0, out=memory, mode="clip")
         X = self.mating.crossover.cross(self.problem, X, random_state=self.random_state)
         X = self.mating.mutation.mutate(self.problem, X, random_state=self.random_state, algorithm=self)
         if isinstance(self.repair, NoRepair):
@@ -242,12 +241,6 @@ def _spea2(population: int, operators: Operators, n_objectives: int) -> Algorith
     return SPEA2(pop_size=population, survival=SPEA2Survival(normalize=True), **operators)
 
 
-def _smsemoa(population: int, operators: Operators, n_objectives: int) -> Algorithm:
-    from pymoo.algorithms.moo.sms import SMSEMOA
-
-    return SMSEMOA(population, **operators)
-
-
 def _agemoea2(population: int, operators: Operators, n_objectives: int) -> Algorithm:
     from pymoo.algorithms.moo.age2 import AGEMOEA2, AGEMOEA2Survival
 
@@ -275,6 +268,7 @@ def _moead(population: int, operators: Operators, n_objectives: int) -> Algorith
 def _bit_search(
     name: str, population: int, operators: Operators, n_objectives: int, *, without: str | Sequence[str] = ()
 ) -> Algorithm:
+    BIT_SEARCHES[name].check_objectives(n_objectives)
     usable = {key: operators[key] for key in ("sampling", "repair") if key in operators}
     return BIT_SEARCHES[name](population, **usable, without=without)
 
@@ -305,7 +299,7 @@ ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
     "nsga3": partial(_with_directions, "pymoo.algorithms.moo.nsga3:NSGA3"),
     "spea2": _spea2,
     "agemoea2": _agemoea2,
-    "smsemoa": _smsemoa,
+    "smsemoa": lambda size, operators, _: resolve_name("pymoo.algorithms.moo.sms:SMSEMOA")(size, **operators),
     "rvea": partial(_with_directions, "pymoo.algorithms.moo.rvea:RVEA"),
     "moead": _moead,
     **{name: partial(_bit_search, name) for name in BIT_SEARCHES},
@@ -344,6 +338,4 @@ def make_algorithm(algorithm: str | Factory, population: int, operators: Operato
     if n_objectives == 1 and algorithm in DECOMPOSING:
         able = ", ".join(name for name in ALGORITHMS if name not in DECOMPOSING)
         raise ValueError(f"{algorithm} needs several objectives, and there is one; choose one of {able}")
-    if algorithm in BIT_SEARCHES:
-        BIT_SEARCHES[algorithm].check_objectives(n_objectives)
     return ALGORITHMS[algorithm](population, operators, n_objectives, **options)

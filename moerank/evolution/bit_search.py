@@ -189,8 +189,7 @@ class BitSearch(Algorithm):  # type: ignore[misc]
         population = Initialization(self.sampling, repair=self.repair).do(
             self.problem, self.pop_size, random_state=self.random_state, algorithm=self
         )
-        X = np.array([individual.X for individual in population])
-        return population[self._checked(X).any(axis=1)]
+        return population[self._checked(np.array([individual.X for individual in population])).any(axis=1)]
 
     def _first_batch(self, given: Population, X: Mask) -> Population | None:
         """Return the given individuals, which may be evaluated, with those of the strings `X`."""

@@ -30,7 +30,7 @@ from pymoo.core.problem import Problem
 
 from moerank.arrays import Array, Matrix, Vector
 from moerank.evolution.operators import row_digests
-from moerank.files import Json, cannot_write, open_regular
+from moerank.files import Json, open_regular, writing
 from moerank.version import VERSION
 
 MEMO_FORMAT = "moerank memo 1"  # name and version of the file format
@@ -107,11 +107,8 @@ class Records:
         return body + b" " + blake2b(body, key=self._key, digest_size=16).hexdigest().encode() + b"\n"
 
     def _write(self, line: bytes) -> None:
-        try:
-            with self.path.open("ab") as file:
-                file.write(line)
-        except OSError as error:
-            raise cannot_write(self.path, error) from None
+        with writing(self.path), self.path.open("ab") as file:
+            file.write(line)
 
 
 class ArrayEvaluator(Evaluator):
@@ -270,8 +267,7 @@ class Memo(Records, ArrayEvaluator):
             values = super()._values(problem, X if len(names) == len(X) else X[numbers], names, algorithm)
             if algorithm is not None:
                 self.elapsed = max(self.elapsed, time.time() - algorithm.start_time)
-            record = [self.elapsed, {name.hex(): row.tolist() for name, row in zip(names, values, strict=True)}]
-            self._append(record)
+            self._append([self.elapsed, {name.hex(): row.tolist() for name, row in zip(names, values, strict=True)}])
             stored |= {name: (self.elapsed, row) for name, row in zip(names, values, strict=True)}
         elif self.repeating:
             self.elapsed = max(self.elapsed, *(stored[digest][0] for digest in digests))

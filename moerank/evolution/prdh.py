@@ -49,9 +49,7 @@ class PRDH(BitSearch):
         return self._strings_up_to(min(self.problem.n_var, 3 * self.pop_size), n)
 
     def _mate(self) -> Mask:
-        n_pairs = self.pop_size // 2
-        parents = self.X[self._tournament(self.standing, 2 * n_pairs)]
-        return self._uniform_children(parents)
+        return self._uniform_children(self.X[self._tournament(self.standing, 2 * (self.pop_size // 2))])
 
     def _survive(self, X: Mask, F: Matrix) -> Integers:
         distinct = bit_search.first_of_equals(X)

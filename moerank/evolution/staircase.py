@@ -122,8 +122,7 @@ class Staircase(BitSearch):
         return max(2, int(self.nominal_size * np.clip(growth, SMALLEST_SHARE, LARGEST_SHARE)))
 
     def _forget(self) -> None:
-        empty = np.zeros((1, self.problem.n_var), np.bool_)  # which is never evaluated
-        self.sent = set(row_digests(empty))
+        self.sent = set(row_digests(np.zeros((1, self.problem.n_var), np.bool_)))  # the empty string is never evaluated
         self.made_by: dict[bytes, int] = {}
 
     def _start(self, n: int) -> Mask:

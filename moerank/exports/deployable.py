@@ -20,7 +20,6 @@ from moerank.data.scaling import FittedScaling, Scaling
 from moerank.files import read_toml
 from moerank.rankers.model import Forest, Model
 
-SearchEngine: TypeAlias = Literal["solr", "elasticsearch", "vespa"]
 # A JSON object.
 Node: TypeAlias = dict[str, object]
 
@@ -99,7 +98,7 @@ class Deployable:
         """Value that stands for a missing one in a search engine: 0 if the training data had no missing values."""
         return 0.0 if self.missing is None else self.missing
 
-    def remarks(self, engine: SearchEngine) -> list[str]:
+    def remarks(self, engine: Literal["solr", "elasticsearch", "vespa"]) -> list[str]:
         """Return the sentences that users should read before they deploy this model to a search engine."""
         sentences = []
         pairs = list(zip(self.names, self.labels, strict=True))
@@ -345,8 +344,7 @@ def largest_value(size: int, holds: Callable[[Floats], Mask], dtype: type[np.flo
         magnitude = np.abs(pattern).view(dtype)
         return np.where(pattern < 0, np.negative(magnitude), magnitude)
 
-    last = np.array([np.finfo(dtype).max], dtype).view(bits)
-    most = np.repeat(last, size)
+    most = np.full(size, np.finfo(dtype).max, dtype).view(bits)
     least = np.negative(most)
     while (least < most).any():
         middle = (least | most) - ((least ^ most) >> 1)  # the mean rounded up, without overflow

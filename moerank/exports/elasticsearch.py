@@ -28,9 +28,8 @@ def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
     """
     remark = "Normalisers need version 1.2.1 of the plugin or later, which is for Elasticsearch 7.7."
     scaled = ranker.trees is None and ranker.scaling is not None
-    return plugin_files(
-        ranker, path, "Elasticsearch with the plugin elasticsearch-learning-to-rank", *([remark] * scaled)
-    )
+    system = "Elasticsearch with the plugin elasticsearch-learning-to-rank"
+    return plugin_files(ranker, path, system, *([remark] * scaled))
 
 
 def plugin_files(
@@ -64,10 +63,9 @@ def _feature_set(ranker: Deployable) -> list[Node]:
         raise ValueError(reasons[0])
     features: list[Node] = []
     for name, label, entry in zip(ranker.names, ranker.labels, ranker.features, strict=True):
-        if entry.elasticsearch is not None:
-            features.append({"name": label, **entry.elasticsearch.model_dump(mode="json")})
-        else:
-            features.append({"name": label, "params": [], "template": _field_value(ranker, name, label)})
+        own = entry.elasticsearch
+        query = own.model_dump(mode="json") if own else {"params": [], "template": _field_value(ranker, name, label)}
+        features.append({"name": label, **query})
     return features
 
 

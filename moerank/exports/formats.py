@@ -37,8 +37,7 @@ class Format:
     def write(self, model: Deployable, path: Path) -> Deployment:
         """Return the files of a model."""
         writer = resolve_name(self.writer) if isinstance(self.writer, str) else self.writer
-        deployment: Deployment = writer(model, path)
-        return deployment
+        return writer(model, path)
 
 
 FORMATS: Mapping[str, Format] = {
@@ -58,8 +57,7 @@ def find_format(name: str) -> Format:
     formats = {**plugins("moerank.exports"), **FORMATS}
     if name not in formats:
         raise ValueError(unknown("format", name, formats))
-    entry: Format = formats[name]
-    return entry
+    return formats[name]
 
 
 def export(

@@ -51,8 +51,7 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
         value = constant("missing", deployable.single(ranker.missing, "the number for missing values"))
         values = add("Where", [add("IsNaN", ["X"], "is_missing"), value, "X"], "complete")
     if ranker.trees is not None:
-        trees = _trees(ranker.trees)
-        add("TreeEnsembleRegressor", [values], "sum", domain="ai.onnx.ml", **trees)
+        add("TreeEnsembleRegressor", [values], "sum", domain="ai.onnx.ml", **_trees(ranker.trees))
         # Trees treat NaN as a large number: adding 0 times the values makes the score NaN instead.
         zeros = add("Mul", [values, constant("zero", 0.0)], "zeros")
         add("Add", ["sum", add("ReduceSum", [zeros, constant("axes", [1], np.int64)], "nothing")], "score")

@@ -60,17 +60,15 @@ def _linear(ranker: Deployable) -> tuple[str, list[Node], Node]:
     features: list[Node] = []
     weights: Node = {}
     for index, (label, term) in enumerate(zip(ranker.labels, ranker.terms, strict=True)):
-        norm = _normaliser(ranker, index)
-        features.append({"name": label} if norm is None else {"name": label, "norm": norm})
+        features.append({"name": label})
+        if ranker.scaling is not None:
+            features[-1]["norm"] = _normaliser(*deployable.normaliser(ranker.scaling, index, term.name))
         weights[label] = deployable.single(term.weight, f"the weight of {term.name!r}")
     return "LinearModel", features, {"weights": weights}
 
 
-def _normaliser(ranker: Deployable, index: int) -> Node | None:
+def _normaliser(offset: float, scale: float, maximum: float | None) -> Node:
     """Return Solr's normaliser of a feature: (x − min) / (max − min) or (x − avg) / std."""
-    if ranker.scaling is None:
-        return None
-    offset, scale, maximum = deployable.normaliser(ranker.scaling, index, ranker.names[index])
     if maximum is not None:
         return {"class": f"{PACKAGE}.norm.MinMaxNormalizer", "params": {"min": repr(offset), "max": repr(maximum)}}
     return {"class": f"{PACKAGE}.norm.StandardNormalizer", "params": {"avg": repr(offset), "std": repr(scale)}}

@@ -57,19 +57,14 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
         files[trees] = compact_json(_dump(ranker.trees, functions))
         expression = f'lightgbm("{trees.name}")'
     else:
-        expression = " +\n            ".join(_terms(ranker, functions))
+        form = "{} * {}" if ranker.scaling is None else "{} * (({} - {}) / {})"
+        terms = zip(ranker.terms, functions, strict=True)
+        summands = [form.format(_number(t.weight), value, _number(t.offset), _number(t.scale)) for t, value in terms]
+        expression = " +\n            ".join(summands)
     profile.append(FUNCTION.format(name=f"score_{ranker.name}", expression=expression))
     matched = "\n        ".join(functions)
-    text = PROFILE.format(name=ranker.name, functions="".join(profile).rstrip(), features=matched)
-    files[path] = text.encode()
+    files[path] = PROFILE.format(name=ranker.name, functions="".join(profile).rstrip(), features=matched).encode()
     return Deployment(files, _next_step(ranker, path))
-
-
-def _terms(ranker: Deployable, functions: list[str]) -> list[str]:
-    """Return the summand of each feature."""
-    form = "{} * {}" if ranker.scaling is None else "{} * (({} - {}) / {})"
-    terms = zip(ranker.terms, functions, strict=True)
-    return [form.format(_number(t.weight), value, _number(t.offset), _number(t.scale)) for t, value in terms]
 
 
 def _number(value: float) -> str:

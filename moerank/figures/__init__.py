@@ -125,8 +125,7 @@ def _draw(source: str, data: object, paper: Mapping[str, Any] | None = None, **o
     from moerank.figures.style import Paper, in_style
 
     with in_style(Paper(**paper or {})):
-        figure: Figure = resolve_name(f"{__name__}.{source}")(data, **options)
-    return figure
+        return resolve_name(f"{__name__}.{source}")(data, **options)
 
 
 # The figures of one run by name.

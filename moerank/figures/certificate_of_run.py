@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.figures.style import LINES, RING, WIDTH, put_ticks
+from moerank.figures.style import LINES, RING, one_panel, put_ticks
 from moerank.studies.result import Result
 
 
@@ -17,8 +17,7 @@ def certificate_figure(result: Result) -> Figure:
     certificate = result.certificate
     assert certificate is not None
     sizes = np.array([len(member.features) for member in result.front])
-    figure = Figure(figsize=(WIDTH, 2.8), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = one_panel(2.8)
     axes.plot(certificate.sizes, certificate.best, color="black", linewidth=1, label="best subset")
     if len(certificate.proved) < len(certificate.sizes):
         axes.fill_between(certificate.sizes, certificate.bounds, certificate.best, color="0.8", label="not proved")

@@ -7,7 +7,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from moerank.arrays import Mask
-from moerank.figures.style import CHOSEN, WIDTH, put_title
+from moerank.figures.style import CHOSEN, WIDTH, one_panel, put_title
 from moerank.studies.result import Result
 
 # Largest number of features in the figure, the most used ones.
@@ -35,8 +35,7 @@ def _matrix(result: Result, used: Mask) -> Figure:
     cells = used[rows].astype(int)
     cells[:, result.chosen] *= 2
     n_rows, n_members = cells.shape
-    figure = Figure(figsize=(WIDTH, 0.9 + 0.13 * n_rows), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = one_panel(0.9 + 0.13 * n_rows)
     axes.imshow(cells, cmap=ListedColormap(["white", "#56B4E9", "black"]), vmin=0, vmax=2, aspect="auto")
     # White lines between the cells make them countable.
     axes.vlines(np.arange(n_members + 1) - 0.5, -0.5, n_rows - 0.5, color="white", linewidth=0.6)
@@ -52,8 +51,7 @@ def _matrix(result: Result, used: Mask) -> Figure:
 
 def _image(result: Result, used: Mask, grid: tuple[int, int]) -> Figure:
     """Draw the share of members that use each pixel in grey, and mark the pixels of the chosen member."""
-    figure = Figure(figsize=(WIDTH, 0.82 * WIDTH * grid[0] / grid[1]), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = one_panel(0.82 * WIDTH * grid[0] / grid[1])
     share = axes.imshow(used.mean(axis=1).reshape(grid), cmap="Greys", vmin=0, vmax=1)
     rows, columns = np.divmod(result.best.features, grid[1])
     axes.plot(columns, rows, "o", color=CHOSEN, markersize=7, markeredgecolor="white")  # visible on black, and in grey

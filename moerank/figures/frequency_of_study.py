@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from moerank.figures import View
 from moerank.figures.panels import ROW, best_of_families, named, rows_figure
-from moerank.figures.style import CHOSEN, GREY, WIDTH, finished, in_style, renamed
+from moerank.figures.style import CHOSEN, GREY, finished, in_style, one_panel, renamed
 from moerank.studies.evidence import Stability
 from moerank.studies.results import NoResultsError, feature_stability, offers_sizes
 
@@ -53,8 +53,7 @@ def frequency_figure(view: View) -> Figure:
     cells = share[:, [selecting.index(solver) for solver in shown]]
     order = np.argsort(-cells.sum(axis=1), kind="stable")[: min(int((cells > 0).any(axis=1).sum()), MOST_FREQUENT)]
     often, cells = int((share[order[0]] > 0.5).sum()), cells[order]
-    figure = Figure(figsize=(WIDTH, 2.0 + FEATURE_HEIGHT * len(order)), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = one_panel(2.0 + FEATURE_HEIGHT * len(order))
     axes.imshow(cells, cmap="Greys", vmin=0, vmax=1, aspect="auto")
     for (row, column), value in np.ndenumerate(cells):
         colour = "white" if value > 0.5 else "black"
@@ -70,8 +69,7 @@ def frequency_figure(view: View) -> Figure:
     finding = f"Most frequent: {labels[0]}, which {solvers} chose in more than half of the runs"
     left_out = named("Not drawn, because they offer a single size", [s for s in by_solver if s not in selecting])
     meaning = "Cells: per cent of the runs. Below the solvers: mean Jaccard index of two runs (corrected for chance)."
-    note = f"{meaning} {left_out}".strip()
-    return finished(figure, axes, FEATURE_HEIGHT * len(order), finding, note)
+    return finished(figure, axes, FEATURE_HEIGHT * len(order), finding, f"{meaning} {left_out}".strip())
 
 
 def _stability(runs: Sequence[Sequence[int]], n_features: int) -> str:

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.panels import title_of
-from moerank.figures.style import GREY, LINES, NOTE_SIZE, RING, WIDTH, Style, finished, put_log_scale, put_ticks
+from moerank.figures.style import GREY, LINES, NOTE_SIZE, RING, Style, finished, one_panel, put_log_scale, put_ticks
 from moerank.studies.result import PARTS, Member, Result
 
 # Markers of the baselines: all features and LambdaMART; older results have FSMRank as well.
@@ -32,8 +32,7 @@ def front_figure(result: Result) -> Figure:
     several = len(set(result.objectives) - {counted, "error"}) > 0
     notes = [f"Searched: {', '.join(result.objectives)}. Shown: {title.lower()} and {metric}."] if several else []
     notes.append(f"{result.problem}, fold {result.fold}: {result.solver}.")
-    figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = one_panel(3.2)
     front = sorted(result.front, key=lambda member: _amount(member, counted))
     x = [_amount(member, counted) for member in front]
     for part in PARTS:

@@ -46,9 +46,8 @@ def objectives_figure(view: View) -> Figure:
         best, points = (upwards(part, titles[look.column]) for part in (points[panels.non_dominated(points)], points))
         if not look.faint:
             look.plot(*points.T, linestyle="none", markevery=1, markersize=2.6, label="_members")
-            look.axes.plot(
-                *points[[runs[look.label].chosen]].T, label="chosen" if look.label == first else "_chosen", **RING
-            )
+            ring = "chosen" if look.label == first else "_chosen"
+            look.axes.plot(*points[[runs[look.label].chosen]].T, label=ring, **RING)
         look.plot(*best.T, drawstyle="steps-post", markevery=1)
 
     def prepare(axes: Axes, column: str) -> None:

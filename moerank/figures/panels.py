@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.evolution import ALGORITHMS
 from moerank.figures import View
-from moerank.figures.style import NOTE_SIZE, WIDTH, Style, finished, put_ticks, renamed, widen
+from moerank.figures.style import NOTE_SIZE, WIDTH, Style, finished, one_panel, put_ticks, renamed, widen
 from moerank.mofsrank.objectives import known_objectives
 from moerank.solvers import FAMILIES
 from moerank.solvers import solvers as solver_table
@@ -191,8 +191,7 @@ def rows_figure(labels: Sequence[str]) -> tuple[Figure, Axes, Vector]:
     """Return a figure with a row for each label, its axes, and the centres of the rows in inches from the top."""
     lines = [fill(renamed(label), LABEL_LENGTH) for label in labels]
     heights = np.array([ROW + LINE * text.count("\n") for text in lines])
-    figure = Figure(figsize=(WIDTH, heights.sum() + 1.0), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = one_panel(heights.sum() + 1.0)
     centres = np.cumsum(heights) - heights / 2.0
     axes.set_yticks(centres, lines, fontsize=NOTE_SIZE)
     axes.tick_params(axis="y", length=0)
@@ -265,8 +264,7 @@ def fronts_of_fold(view: View) -> tuple[dict[str, Result], list[str]]:
     if not runs:
         raise NoResultsError(f"no solver offers more than one size on fold {fold} of {view.where}")
     lacking = named("Not run", [solver for solver in view.results.solvers if solver not in first])
-    sizeless = named("Not drawn, because they offer a single size", [s for s in first if s not in runs])
-    return runs, [lacking, sizeless]
+    return runs, [lacking, named("Not drawn, because they offer a single size", [s for s in first if s not in runs])]
 
 
 def same_goal(view: View) -> tuple[View, str]:

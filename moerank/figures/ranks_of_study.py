@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from moerank.figures.panels import ROW
-from moerank.figures.style import GREY, NOTE_SIZE, WIDTH, finished, put_ticks, renamed
+from moerank.figures.style import GREY, NOTE_SIZE, finished, one_panel, put_ticks, renamed
 from moerank.studies.searches import SearchStudy
 
 # Largest number of searches in the diagram, those with the best ranks; more names leave no room for the axis.
@@ -21,8 +21,7 @@ def ranks_figure(study: SearchStudy, problem: str | None = None, count: str = "e
     names, test = study.ranks(tested=True)
     n, ranks = min(len(names), MOST_RANKED), test.ranks[:MOST_RANKED]
     groups = _groups(ranks.tolist(), test.critical_difference)
-    figure = Figure(figsize=(WIDTH, 2.0), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = one_panel(2.0)
     half = (n + 1) // 2
     height = ROW * (half + 1) + 0.05 * (len(groups) + 1)
     for number, (first, last) in enumerate(groups, 1):

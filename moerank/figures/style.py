@@ -117,6 +117,12 @@ def _reproducible(svg: bytes) -> bytes:
     return re.sub(coordinates, lambda match: re.sub(rb"(\.\d\d)\d+", rb"\1", match[0]), svg)
 
 
+def one_panel(height: float) -> tuple[Figure, Axes]:
+    """Return a figure of this height in inches, one column wide, and its only axes."""
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    return figure, figure.subplots()
+
+
 NOTE_SIZE = 6
 MOST_COLUMNS = 3
 _LEGEND: Style = {"loc": "outside upper left", "title": "finding", "alignment": "left", "fontsize": NOTE_SIZE}
@@ -129,8 +135,7 @@ def put_title(figure: Figure, finding: str, lines: Axes | None = None) -> None:
     """Write the finding as the title, and below it the legend of the axes `lines` in as many columns as fit."""
     finding = finding * _paper.get().title
     if lines is None:
-        title = figure.suptitle("", x=0.02, ha="left", fontsize=8, fontweight="bold")
-        _fit(title, finding)
+        _fit(figure.suptitle("", x=0.02, ha="left", fontsize=8, fontweight="bold"), finding)
         return
     handles, labels = lines.get_legend_handles_labels()
     for columns in range(MOST_COLUMNS, 0, -1):

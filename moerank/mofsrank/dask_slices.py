@@ -58,8 +58,7 @@ class Slices:
         try:
             if not self._client.nthreads():
                 self._client.wait_for_workers(1, timeout=SECONDS_FOR_A_WORKER)
-            threads: dict[str, int] = self._client.nthreads()
-            return threads
+            return self._client.nthreads()
         except TimeoutError:
             raise OSError(
                 f"the Dask scheduler at {self._address} has no worker any more; start one: dask worker "

@@ -122,8 +122,7 @@ class Ensemble(Stage):
 
     def members(self) -> Matrix:
         """Return the strings (n_members, n_var) of the members of the front."""
-        bits = self._members[:, self.used]
-        return np.hstack([bits, np.eye(len(self.rankers))]).astype(np.float64)
+        return np.hstack([self._members[:, self.used], np.eye(len(self.rankers))]).astype(np.float64)
 
     def combined(self, X: Matrix) -> Summable:
         """Return the combined rankers of the strings, formula (7)."""

@@ -73,8 +73,6 @@ if TYPE_CHECKING:  # matplotlib takes long to load
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LOGGER = logging.getLogger("moerank")
-
 
 class _SearchData(NamedTuple):
     """Training data with the costs of the limits: all features, the allowed ones, and those that the search can use.
@@ -425,9 +423,8 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         """Order the members by size, choose one by the rule `final`, and judge it on the validation queries."""
         # The rule of the paper uses the training data alone.
         chosen_by = "training" if self.final == "train" or validation is None else "validation"
-        retrained = self.refit_ is not None
         front, values, self._quality, self.front_ = by_size(
-            front, values, read_objectives(self.objectives), chosen_by, retrained=retrained
+            front, values, read_objectives(self.objectives), chosen_by, retrained=self.refit_ is not None
         )
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_, self.trained_on_ = front.population, front.trained_on
@@ -639,7 +636,7 @@ class StagedSearch:
         self.fronts[name] = result.archive.F
         self.history[name] = _history(result, stage, self.table)
         last = self.history[name].iloc[-1]
-        LOGGER.info(
+        logging.getLogger("moerank").info(
             "%s: %d evaluations in %.1f s, %d members, hypervolume %.4f",
             *(name, last["n_eval"], last["seconds"], len(result.archive.F), last["hypervolume"]),
         )

@@ -202,8 +202,7 @@ def _bits_of_groups(data: RankingData) -> Integers:
             f"{data.name}: by_group needs groups of features: give Limits(groups=…) or RankingData(costs="
             'FeatureCosts.of(…, groups=…)), or in a problem file [features] table = "features.csv" with a column group'
         )
-    alone = -1 - np.arange(data.n_features)
-    return pd.factorize(np.where(data.costs.group >= 0, data.costs.group, alone))[0]
+    return pd.factorize(np.where(data.costs.group >= 0, data.costs.group, -1 - np.arange(data.n_features)))[0]
 
 
 def allowed_features(train: RankingData, limits: LimitsSection) -> tuple[Mask, Parameters]:

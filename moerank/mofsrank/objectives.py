@@ -37,9 +37,6 @@ from moerank.verdict import Decision, short
 FRONT = ("features", "error")
 """The default objectives."""
 
-# Entry points of further objectives; each is an `Objective` or a class of one without arguments.
-GROUP = "moerank.objectives"
-
 
 class Objective(ABC):
     """A quantity that a search minimises.
@@ -271,14 +268,13 @@ OBJECTIVES: dict[str, Objective] = {
 
 
 def known_objectives() -> dict[str, Objective]:
-    """Return the objectives of this package and of entry points by name."""
-    return {name: _instance(entry) for name, entry in plugins(GROUP).items()} | OBJECTIVES
+    """Return the objectives of this package and of entry points, which are objectives or their classes, by name."""
+    return {name: _instance(entry) for name, entry in plugins("moerank.objectives").items()} | OBJECTIVES
 
 
 def _instance(entry: Any) -> Objective:
     """Return the objective that a package or the user's code offers, itself or by its class."""
-    objective: Objective = entry() if isinstance(entry, type) else entry
-    return objective
+    return entry() if isinstance(entry, type) else entry
 
 
 def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...]:

@@ -215,14 +215,12 @@ def train_on(
         part = copy(train).with_features(mask)
         held_out = None if validation is None else copy(validation).with_features(mask)
         if held_out is not None and hasattr(ranker, "stopped"):
-            stopped: AnyRanker = ranker.stopped(part, held_out, metric)
-            return stopped
+            return ranker.stopped(part, held_out, metric)
         return ranker._learn(part, held_out)
     parameters = ranker.get_params(deep=False) if hasattr(ranker, "get_params") else {}
     open_ones = {name: 1 for name in THREADS if name in parameters and parameters[name] is None}
     ranker = ranker.set_params(**open_ones) if open_ones else ranker
-    trained: AnyRanker = ranker.fit(train.X[:, mask], train.y, **_query_argument(ranker, train))
-    return trained
+    return ranker.fit(train.X[:, mask], train.y, **_query_argument(ranker, train))
 
 
 def _query_argument(ranker: AnyRanker, train: RankingData) -> Parameters:

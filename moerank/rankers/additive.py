@@ -154,8 +154,7 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         """
         fits = Bins.of(train, MANY_BINS).first_step[-1] <= MOST_TUNED
         n_bins, powers = (MANY_BINS, HALF_DECADES) if fits else (FEW_BINS, DECADES)
-        grid = replace(self, n_bins=n_bins).grid_of_bins(train, powers)
-        return [{"n_bins": n_bins, **entry} for entry in grid]
+        return [{"n_bins": n_bins, **entry} for entry in replace(self, n_bins=n_bins).grid_of_bins(train, powers)]
 
     def grid_of_bins(self, train: RankingData, powers: Iterable[float] = DECADES) -> Grid:
         """Return the grid with the own number of bins: smooth, and alpha by powers of ten times its scale."""

@@ -10,19 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Array, Mask, Matrix, Vector
-from moerank.data import (
-    PER_QUERY,
-    UNSCALED,
-    FittedScaling,
-    MissingRule,
-    RankingData,
-    Scaling,
-    centre_in_queries,
-    inputs,
-)
+from moerank.data import RankingData, inputs, scaling
 from moerank.data.ranking_data import labels_alone
-from moerank.data.scaling import ROWS as BLOCK_ROWS
-from moerank.data.scaling import fill_missing
 
 if TYPE_CHECKING:
     from moerank.rankers.base import RankingEstimator
@@ -96,7 +85,7 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
     if validation.n_features != train.n_features:
         raise ValueError(f"the training data have {train.n_features} features but {validation!r} has another number")
     _check_names(validation.given_names, train.given_names, f"the features of {validation.name}", "the training data")
-    if not arrays or isinstance(train.scaling, FittedScaling):
+    if not arrays or isinstance(train.scaling, scaling.FittedScaling):
         validation = _scaled_alike(validation, train.scaling, train.missing)
     validation.require_moderate_values()
     return validation
@@ -111,31 +100,31 @@ def as_feature_table(X: RankingData | ArrayLike, ranker: RankingEstimator) -> Ma
     or missing without a rule that can be followed, and for data that are scaled in another way. Raises a TypeError for
     tables of objects that are not numbers.
     """
-    names, scaling, missing = getattr(ranker, "feature_names_in_", None), ranker.scaling_, ranker.missing_
+    names, of_training, missing = getattr(ranker, "feature_names_in_", None), ranker.scaling_, ranker.missing_
     expected = None if names is None else list(names)
     if isinstance(X, RankingData):
         _check_names(X.given_names, names, "the columns of X", "the fit")
         _check_width(X.X, ranker)
         if ranker.missing_values_ and X.missing_values != ranker.missing_values_:
             raise ValueError(f"{X.name}: give missing_values={ranker.missing_values_}, as in the training data")
-        table = _scaled_alike(X, scaling, missing).X
+        table = _scaled_alike(X, of_training, missing).X
     else:
         _check_names(inputs.column_names(X), names, "the columns of X", "the fit")
         table = inputs.as_table(X, expected)
         _check_width(table, ranker)
         inputs.refuse_infinite_values(table, expected)
-        if scaling != PER_QUERY:
+        if of_training != scaling.PER_QUERY:
             table = inputs.without_values(table, ranker.missing_values_)
         if missing is not None and not isinstance(missing, str):
-            table, _ = fill_missing(table, np.array([0, len(table)]), missing)
+            table, _ = scaling.fill_missing(table, np.array([0, len(table)]), missing)
         remedy = (
             f"the training data had no missing value, so there is no rule; give a RankingData with {inputs.RULES}"
             if missing is None
             else f"the rule missing={missing!r} needs the whole query; give a RankingData with the rule and the queries"
         )
         inputs.refuse_missing_values(table, expected, remedy=remedy)
-        if isinstance(scaling, FittedScaling):
-            table = scaling.table(table)
+        if isinstance(of_training, scaling.FittedScaling):
+            table = of_training.table(table)
             inputs.refuse_infinite_values(table, expected)
     inputs.refuse_large_values(table, expected)
     return table
@@ -151,23 +140,24 @@ def _check_width(table: Array, ranker: RankingEstimator) -> None:
         )
 
 
-def _scaled_alike(data: RankingData, scaling: Scaling, missing: MissingRule | None) -> RankingData:
+def _scaled_alike(data: RankingData, of_training: scaling.Scaling, missing: scaling.MissingRule | None) -> RankingData:
     """Return the data scaled like the training data; a ValueError if they are scaled in another way."""
     if missing is not None and data.missing not in (None, missing) and data.n_missing.any():
         raise ValueError(
             f"missing values of {data.name} follow the rule missing={data.missing!r}, those of the training data "
             f"missing={missing!r}; use the same rule"
         )
-    if data.scaling == scaling:
+    if data.scaling == of_training:
         return data
-    if data.scaling == UNSCALED:
-        return scaling.apply(data)
-    if data.scaling == PER_QUERY and scaling == UNSCALED:  # the training data may have been arrays of such data
-        return data
-    how = "by other values" if data.scaling.kind == scaling.kind else f"({scaling.kind})"
+    if data.scaling == scaling.UNSCALED:
+        return of_training.apply(data)
+    if data.scaling == scaling.PER_QUERY and of_training == scaling.UNSCALED:
+        return data  # the training data may have been arrays of such data
+    how = "by other values" if data.scaling.kind == of_training.kind else f"({of_training.kind})"
     raise ValueError(
         f"the features of {data.name} are scaled ({data.scaling.kind}), and those of the training data are "
-        f"{'not' if scaling == UNSCALED else 'scaled ' + how}; fit to the scaled RankingData, or give raw values"
+        f"{'not' if of_training == scaling.UNSCALED else 'scaled ' + how}; fit to the scaled RankingData, or give raw "
+        "values"
     )
 
 
@@ -213,9 +203,9 @@ def _spread(train: RankingData) -> tuple[Mask, Vector]:
 
     def compute() -> tuple[Mask, Vector]:
         varies, squares = np.zeros(train.n_features, np.bool_), np.zeros(train.n_features)
-        for begin, end in train.query_blocks(BLOCK_ROWS):
+        for begin, end in train.query_blocks(scaling.ROWS):
             offsets = train.offsets[begin : end + 1]
-            X = centre_in_queries(train.X[offsets[0] : offsets[-1]], offsets - offsets[0])
+            X = scaling.centre_in_queries(train.X[offsets[0] : offsets[-1]], offsets - offsets[0])
             varies |= X.any(axis=0)
             squares += np.einsum("ij,ij->j", X, X)
         return varies, np.sqrt(squares / train.n_documents)
@@ -235,7 +225,7 @@ def warn_of_scales(train: RankingData) -> None:
     """
     varies, deviation = _spread(train)
     large, small = np.where(varies, deviation, -1.0).argmax(), np.where(varies, deviation, np.inf).argmin()
-    if train.scaling != UNSCALED or not varies.any() or deviation[large] <= LARGEST_RATIO * deviation[small]:
+    if train.scaling != scaling.UNSCALED or not varies.any() or deviation[large] <= LARGEST_RATIO * deviation[small]:
         return
     with np.errstate(over="ignore", divide="ignore"):
         ratio = deviation[large] / deviation[small]

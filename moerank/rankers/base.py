@@ -260,8 +260,7 @@ class RankingEstimator(_Estimator):
     @cache
     def _get_param_names(cls) -> list[str]:
         """Return the parameters, looked up once: a grid of thousands of entries asks for them several times each."""
-        names: list[str] = super()._get_param_names()
-        return names
+        return super()._get_param_names()
 
     def _scales_matter(self) -> bool:
         """Whether the scales of features matter; for an estimator around a ranker, whether they do for that ranker.
@@ -391,8 +390,7 @@ class Ranker(RankingEstimator):
             quality[group] = self._steadied(quality_of(scores, validation, measure))
             if progress is not None:
                 progress(done / len(groups))
-        best: Self = candidates[int(np.argmax(quality))]
-        return best
+        return candidates[int(np.argmax(quality))]
 
     def _groups(self, candidates: list[Self]) -> list[list[int]]:
         """Return the numbers of the entries that are trained together, one list for each group."""

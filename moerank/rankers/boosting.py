@@ -381,8 +381,7 @@ class AdaRank(LinearRanker):
         steps[np.arange(self.n_rounds_), features] = self.alphas_
         coefs = np.cumsum(steps, axis=0)
         self.path_coefs_ = self._everywhere(coefs)
-        last: Matrix = coefs[-1]
-        return last
+        return coefs[-1]
 
     def _rounds(self, train: RankingData) -> Iterator[tuple[int, float, Vector]]:
         """Yield the rounds of boosting on data all of whose features vary."""

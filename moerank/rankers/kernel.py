@@ -18,13 +18,7 @@ from moerank.data import RankingData
 from moerank.kernels.counted_sums import LabelledPairs
 from moerank.kernels.threads import one_blas_thread
 from moerank.rankers.base import Grid, Ranker
-from moerank.training.sorted import (
-    Minimum,
-    PairedDocuments,
-    hessian_diagonal,
-    solve_with_features,
-    solve_with_kernel,
-)
+from moerank.training.sorted import Minimum, PairedDocuments, hessian_diagonal, solve_with_features, solve_with_kernel
 
 MAPPED_ROWS = 1024
 
@@ -73,11 +67,9 @@ class KernelRanker(Ranker):
         """
         distinct, row = np.unique(X[:, self.varying_], axis=0, return_inverse=True)
         with one_blas_thread():
-            blocks = [
-                self._image(distinct[begin : begin + MAPPED_ROWS]) @ W for begin in range(0, len(distinct), MAPPED_ROWS)
-            ]
-        scores: Matrix = np.concatenate([np.empty((0, W.shape[1])), *blocks])[row.ravel()]
-        return scores
+            begins = range(0, len(distinct), MAPPED_ROWS)
+            blocks = [self._image(distinct[begin : begin + MAPPED_ROWS]) @ W for begin in begins]
+        return np.concatenate([np.empty((0, W.shape[1])), *blocks])[row.ravel()]
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         leader = clone(candidates[0])._learn(train)
@@ -184,15 +176,13 @@ class RankNystrom(KernelMapRanker):
 
     def _draw_map(self, X: Matrix) -> None:
         n_landmarks = min(self.n_components, len(X))
-        drawn = check_random_state(self.random_state).choice(len(X), n_landmarks, replace=False)
-        self.landmarks_ = X[drawn]
+        self.landmarks_ = X[check_random_state(self.random_state).choice(len(X), n_landmarks, replace=False)]
         values, U = np.linalg.eigh(rbf_kernel(self.landmarks_, self.landmarks_, self.gamma))
         positive = values > SMALLEST_EIGENVALUE
         self.whitening_ = U[:, positive] / np.sqrt(values[positive])
 
     def _image(self, X: Matrix) -> Matrix:
-        image: Matrix = rbf_kernel(X, self.landmarks_, self.gamma) @ self.whitening_
-        return image
+        return rbf_kernel(X, self.landmarks_, self.gamma) @ self.whitening_
 
     def _solve(self, table: Matrix, pairs: LabelledPairs) -> Minimum:
         # The mapped features are the kernel's principal axes on the landmarks, so nearly uncorrelated.
@@ -253,8 +243,7 @@ class RankFourier(KernelMapRanker):
         self.sampler_ = sampler.fit(X)
 
     def _image(self, X: Matrix) -> Matrix:
-        image: Matrix = self.sampler_.transform(X)
-        return image
+        return self.sampler_.transform(X)
 
 
 KERNEL_ROWS = 512

@@ -142,8 +142,7 @@ class LambdaMART(Ranker):
         chosen = clone(self)
         chosen._watched_by = as_metric(metric, MAP())
         booster, scores = chosen._watched(train, validation)
-        quality = self._steadied(quality_of(scores, validation, chosen._watched_by))
-        chosen.n_trees = 1 + int(np.argmax(quality))
+        chosen.n_trees = 1 + int(np.argmax(self._steadied(quality_of(scores, validation, chosen._watched_by))))
         return chosen._with_trees(first_trees(booster, chosen.n_trees))
 
     def _validation_scores(self, train: RankingData, validation: RankingData) -> Matrix:
@@ -265,8 +264,7 @@ def _between_values(booster: Booster, ordered: Floats, single: Floats) -> Booste
             values = map(float, value.split())
             above = [np.searchsorted(single[:, f], t, side="right") for f, t in zip(columns, values, strict=True)]
             rows = np.array(above, np.int64) - [[1], [0]]
-            middles = between(ordered[rows, columns], single[rows, columns]).tolist()
-            line = f"threshold={' '.join(map(repr, middles))}"
+            line = f"threshold={' '.join(map(repr, between(ordered[rows, columns], single[rows, columns]).tolist()))}"
         if key != "tree_sizes":  # lengths of the texts, which change
             lines.append(line)
     moved = lightgbm.Booster(model_str="\n".join(lines))

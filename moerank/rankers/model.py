@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, model_validator
 
-from moerank.arrays import Array, Matrix, Vector
+from moerank.arrays import Array, Matrix
 from moerank.checks import first_mistake
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, RankingData, Scaling
 from moerank.data.inputs import as_table, column_names, without_values
@@ -119,8 +119,7 @@ class Forest:
         if max(self.columns, default=-1) >= X.shape[1]:
             raise ValueError(f"the trees split by column {max(self.columns)}, but the table has {X.shape[1]} columns")
         lists = self._arrays if roots is None else [*self._arrays[:-1], np.array(roots, np.int64)]
-        scores: Vector = tree_scores(np.ascontiguousarray(X, np.float64), *lists)
-        return scores
+        return tree_scores(np.ascontiguousarray(X, np.float64), *lists)
 
     @cached_property
     def _arrays(self) -> list[Array]:
@@ -257,6 +256,7 @@ class Model(BaseModel):
         if len(feature_names) != len(ranker.support_):
             raise ValueError(f"feature_names must have {len(ranker.support_)} entries, not {len(feature_names)}")
         columns = np.flatnonzero(ranker.support_)
+        negative = np.flatnonzero(ranker.support_ & getattr(ranker, "negative_", False)).tolist()
         coef = getattr(ranker, "coef_", None)
         fitted_scaling: Scaling = getattr(ranker, "scaling_", UNSCALED) if scaling is None else scaling
         return cls(
@@ -267,9 +267,7 @@ class Model(BaseModel):
             scaling=fitted_scaling.of_features(ranker.support_),
             missing=getattr(ranker, "missing_", None),
             missing_values=getattr(ranker, "missing_values_", ()),
-            negative=tuple(
-                feature_names[f] for f in np.flatnonzero(ranker.support_ & getattr(ranker, "negative_", False)).tolist()
-            ),
+            negative=tuple(feature_names[column] for column in negative),
             parameters={
                 name: value for name, value in ranker.get_params().items() if isinstance(value, str | int | float)
             },

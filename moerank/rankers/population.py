@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
@@ -101,9 +101,9 @@ Summable: TypeAlias = LinearPopulation | TablePopulation
 
 @dataclass(frozen=True, eq=False)
 class BatchMember:
-    """A ranker that scores together with others, as one column of their scores."""
+    """A ranker that scores together with others, as one column of the scores that a function gives."""
 
-    batch: Scorer
+    batch: Callable[[Matrix], Matrix]
     column: int
 
 
@@ -130,11 +130,11 @@ class FittedPopulation:
                 key = id(ranker.batch), mask.tobytes()
                 if key not in batches:  # a batch is scored once
                     table = X if mask.all() else np.ascontiguousarray(X[:, mask])
-                    batches[key] = np.asarray(ranker.batch.scores(table), np.float64)
+                    batches[key] = np.asarray(ranker.batch(table), np.float64)
                 of_batch = batches[key]
                 if of_batch.ndim != 2 or len(of_batch) != len(X) or of_batch.shape[1] <= ranker.column:
                     raise ValueError(
-                        f"{type(ranker.batch).__name__}.scores must return shape ({len(X)}, n_individuals) with at "
+                        f"{ranker.batch.__qualname__} must return shape ({len(X)}, n_individuals) with at "
                         f"least {ranker.column + 1} individuals, not {of_batch.shape}"
                     )
                 scores[:, individual] = of_batch[:, ranker.column]
@@ -154,8 +154,7 @@ class FittedPopulation:
     def forest(self, individual: int) -> Forest:
         """Return the trees of an individual, over all columns of the training table; an AttributeError if none."""
         ranker: Any = self.rankers[individual]
-        forest: Forest = ranker.forest_
-        return forest.over(np.flatnonzero(self.feature_mask[individual]))
+        return ranker.forest_.over(np.flatnonzero(self.feature_mask[individual]))
 
 
 Population: TypeAlias = LinearPopulation | TablePopulation | FittedPopulation
@@ -169,8 +168,8 @@ def on_wider_table(values: Array, column_mask: Mask) -> Array:
     return wide
 
 
-def batch_of(batch: Scorer, size: int, n_features: int) -> FittedPopulation:
-    """Return the population of the first `size` rankers of a batch, which read all columns."""
+def batch_of(batch: Callable[[Matrix], Matrix], size: int, n_features: int) -> FittedPopulation:
+    """Return the population of `size` rankers that read all columns, and whose scores are columns of ``batch(X)``."""
     return FittedPopulation(tuple(BatchMember(batch, i) for i in range(size)), np.ones((size, n_features), np.bool_))
 
 
@@ -205,7 +204,7 @@ def side_by_side(populations: Iterable[Population]) -> Population:
     if len(additive) == len(populations) and len({id(population.bins) for population in additive}) == 1:
         return TablePopulation(additive[0].bins, np.concatenate([population.tables for population in additive]))
     fitted = [
-        each if isinstance(each, FittedPopulation) else batch_of(each, len(each), each.feature_mask.shape[1])
+        each if isinstance(each, FittedPopulation) else batch_of(each.scores, len(each), each.feature_mask.shape[1])
         for each in populations
     ]
     rankers = tuple(ranker for population in fitted for ranker in population.rankers)
@@ -248,7 +247,7 @@ def train_population(
     if isinstance(result, LinearPopulation | FittedPopulation | TablePopulation):
         return result
     if callable(getattr(result, "scores", None)):
-        return batch_of(result, size, train.n_features)
+        return batch_of(result.scores, size, train.n_features)
     if np.shape(result) != (size, train.n_features):
         raise ValueError(
             f"{type(backend).__name__}.fit_population must return weights of shape ({size}, {train.n_features}), or an "
@@ -267,8 +266,7 @@ def _pairs_of_units(train: RankingData, mask: Mask, unit: Unit) -> Mask:
     better, worse = (pairs := train.pairs).better, pairs.worse
     if unit == "document":
         return mask[..., better] & mask[..., worse]
-    query = np.repeat(np.arange(train.n_queries), np.diff(train.offsets))
-    return mask[..., query[better]]
+    return mask[..., np.repeat(np.arange(train.n_queries), np.diff(train.offsets))[better]]
 
 
 def require_sums(population: Population, backend: object) -> Summable:

@@ -20,7 +20,6 @@ from moerank.training.pair_loss import DIFFERENCE, SQUARED, UNIT, Target
 from moerank.training.pair_moments import PairMoments, QueryMoments, centred, solve_positive_definite
 from moerank.training.pairs import CountedPairs, ListedPairs, pairs_for
 
-RankRLSLoss = Literal["pair", "query"]
 TargetName = Literal["unit", "difference"]
 
 TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
@@ -82,7 +81,7 @@ class RankRLS(Backend):
     """
 
     alpha: Positive = 1.0
-    loss: RankRLSLoss = "pair"
+    loss: Literal["pair", "query"] = "pair"
     target: TargetName = "unit"
     tol: NotNegative = 1e-7
 

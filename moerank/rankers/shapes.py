@@ -103,8 +103,7 @@ class ShapesMixin:
 
     def _shapes_figure(self) -> Figure:
         # By name, because figures lie above rankers.
-        figure: Figure = resolve_name("moerank.figures.shapes_of_run:figure_of_shapes")(self._shown_shapes())
-        return figure
+        return resolve_name("moerank.figures.shapes_of_run:figure_of_shapes")(self._shown_shapes())
 
 
 def shapes_of(forest: Forest | None, train: RankingData) -> tuple[Shape, ...]:

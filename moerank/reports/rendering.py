@@ -163,27 +163,21 @@ def latex(text: str) -> str:
 
 
 def _latex_table(table: ReportTable) -> str:
-    """Return a table as a longtable, which may fill several pages."""
+    """Return a table as a longtable, which may fill several pages, with long texts as paragraphs."""
     texts = table.texts.map(latex).rename(columns=latex)
     for column, head in zip(table.columns, texts, strict=True):
         if table.is_number(column):
             texts[head] = texts[head].str.replace("^-", "$-$", regex=True)  # a minus sign instead of a hyphen
     texts = texts.where(~table.bold.to_numpy(), r"\textbf{" + texts + "}")
-    size, columns = _layout(table)
+    lengths = {column: max(len(column), table.texts[column].str.len().max()) for column in table.columns}
+    long = [column for column, length in lengths.items() if length > SHORT_TEXT and not table.is_number(column)]
+    kinds = dict.fromkeys(long, rf">{{\raggedright\arraybackslash}}p{{{0.45 / max(1, len(long)):.2f}\linewidth}}")
+    size = r"\tiny" if sum(lengths.values()) > LINE_LENGTH else r"\footnotesize"
     text: str = texts.style.hide(axis="index").to_latex(
         environment="longtable",
         hrules=True,
-        column_format=columns,
+        column_format="".join(kinds.get(column, "r" if table.is_number(column) else "l") for column in table.columns),
         caption=latex(table.caption),
         label=f"tab:{table.name}",
     )
     return rf"{{{size}\setlength{{\tabcolsep}}{{3pt}}" + "\n" + text + "}"
-
-
-def _layout(table: ReportTable) -> tuple[str, str]:
-    """Return the letter size and the column format: numbers aligned to the right, long texts as paragraphs."""
-    lengths = {column: max(len(column), table.texts[column].str.len().max()) for column in table.columns}
-    long = [column for column, length in lengths.items() if length > SHORT_TEXT and not table.is_number(column)]
-    kinds = dict.fromkeys(long, rf">{{\raggedright\arraybackslash}}p{{{0.45 / max(1, len(long)):.2f}\linewidth}}")
-    formats = [kinds.get(column, "r" if table.is_number(column) else "l") for column in table.columns]
-    return r"\tiny" if sum(lengths.values()) > LINE_LENGTH else r"\footnotesize", "".join(formats)

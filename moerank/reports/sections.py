@@ -11,17 +11,8 @@ import pandas as pd
 from moerank.figures.panels import boxed
 from moerank.reports.study_report import ALPHA, ERROR, Report, ReportSection, ReportTable, over_folds, p_text
 from moerank.statistics import holm
+from moerank.studies import results
 from moerank.studies.problem import Problem
-from moerank.studies.results import (
-    NoResultsError,
-    Results,
-    against_reference,
-    chosen_solver,
-    compare_runs,
-    feature_stability,
-    offers_sizes,
-    verdicts,
-)
 
 # Columns about the quality of a front; empty ones are left out.
 FRONT_COLUMNS = ("hypervolume", "IGD+", "instances used", "given up", "proved")
@@ -39,12 +30,12 @@ def verdict_section(report: Report) -> ReportSection:
     return ReportSection("Verdict", [], sentences)
 
 
-def _decision(results: Results) -> str:
+def _decision(mine: results.Results) -> str:
     """Return the solver to choose for one problem, or why there is no choice."""
-    (problem,) = results.problems
+    (problem,) = mine.problems
     try:
-        chosen, others = chosen_solver(results)
-    except NoResultsError as error:
+        chosen, others = results.chosen_solver(mine)
+    except results.NoResultsError as error:
         return f"{problem}: no verdict, because {error}."
     loss = chosen["verdict"]
     return (
@@ -81,7 +72,7 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
         "whose rankers were trained."
     )
     compared = [metric for metric in metrics if metric in mine.metrics and report.reference in mine.solvers]
-    tests = {metric: against_reference(mine, report.reference, metric) for metric in compared}
+    tests = {metric: results.against_reference(mine, report.reference, metric) for metric in compared}
     marked = {metric: set(frame.loc[frame["holm"] <= ALPHA, "solver"]) for metric, frame in tests.items()}
     tables = [
         ReportTable(f"results-{problem.name}", of_means, means, best, marked),
@@ -105,7 +96,7 @@ def tests_section(report: Report) -> ReportSection:
     for mine in (report.results.of(problem.name) for problem in report.problems):
         (problem,) = mine.problems
         if report.reference in mine.solvers:
-            frame = against_reference(mine, report.reference, mine.metric)
+            frame = results.against_reference(mine, report.reference, mine.metric)
             frame = frame.rename(columns={"error": f"difference{ERROR}", "holm": "Holm"})
             caption = f"{problem}: {mine.metric} minus that of {report.reference}, query by query; paired t tests."
             section.tables.append(ReportTable(f"tests-{problem}", caption, frame))
@@ -113,9 +104,9 @@ def tests_section(report: Report) -> ReportSection:
     return section
 
 
-def _losses(results: Results) -> ReportTable:
+def _losses(mine: results.Results) -> ReportTable:
     """Return the loss of each selection on a problem, compared with the same ranker on all features."""
-    (problem,), frame = results.problems, verdicts(results).rename(columns={"n_features": "features"})
+    (problem,), frame = mine.problems, results.verdicts(mine).rename(columns={"n_features": "features"})
     if len(frame):
         judged = frame.pop("verdict")
         frame["against"] = frame["against"].replace("", "its backend")
@@ -123,7 +114,7 @@ def _losses(results: Results) -> ReportTable:
         frame[f"difference{ERROR}"] = [verdict.error for verdict in judged]
         frame["queries"] = [verdict.n_differing for verdict in judged]
         frame = frame.astype({f"difference{ERROR}": float})
-    caption = f"{problem}: {results.metric} minus that of the same ranker on all features; numbers of runs by finding."
+    caption = f"{problem}: {mine.metric} minus that of the same ranker on all features; numbers of runs by finding."
     return ReportTable(f"verdicts-{problem}", caption, frame)
 
 
@@ -133,16 +124,16 @@ def features_section(report: Report) -> ReportSection:
     return ReportSection("Features chosen", tables, figures=[("features", problem) for problem in report.problems])
 
 
-def _most_chosen(results: Results) -> ReportTable:
+def _most_chosen(mine: results.Results) -> ReportTable:
     """Return the features that each solver chooses most often; solvers that offer a single size have no row."""
-    (problem,), rows = results.problems, []
-    sizes = over_folds(results.frame, {"n_features": "features"}).set_index("solver")
-    for solver in (solver for solver, folds in results.by_solver().items() if offers_sizes(folds)):
-        runs = results.among([solver])
+    (problem,), rows = mine.problems, []
+    sizes = over_folds(mine.frame, {"n_features": "features"}).set_index("solver")
+    for solver in (solver for solver, folds in mine.by_solver().items() if results.offers_sizes(folds)):
+        runs = mine.among([solver])
         chosen = [run.best.features for run in runs]
         count = Counter(name for run in runs for name in run.names(run.best.features))
         often = ", ".join(f"{name} ({n / len(runs):.0%})" for name, n in count.most_common(MOST_LISTED))
-        stable = feature_stability(chosen, len(runs[0].feature_names)) if len(runs) > 1 else (np.nan, np.nan)
+        stable = results.feature_stability(chosen, len(runs[0].feature_names)) if len(runs) > 1 else (np.nan, np.nan)
         rows.append((solver, *sizes.loc[solver], *stable, often))
     columns = ["solver", "features", f"features{ERROR}", "stability", "corrected", "most chosen"]
     caption = f"{problem}: the most chosen features; stability is the mean pairwise Jaccard index, plain and corrected."
@@ -158,15 +149,15 @@ def ablations_section(report: Report) -> ReportSection:
 
 def _differences(report: Report, problem: Problem, number: int, ablation: Mapping[str, str]) -> ReportTable:
     """Return the differences of the solvers of an ablation from its base on the same folds with the same seeds."""
-    results, full = report.results.of(problem.name), next(iter(ablation))
-    cells = {solver: {(r.fold, r.seed) for r in results if r.solver == solver} for solver in ablation}
+    mine, full = report.results.of(problem.name), next(iter(ablation))
+    cells = {solver: {(r.fold, r.seed) for r in mine if r.solver == solver} for solver in ablation}
     names = [name for name in ablation if name != full and cells[name] & cells[full]]
     runs = report.runs(problem.name).set_index(["solver", "fold", "seed"])
     frame = pd.DataFrame({"solver": [ablation[name] for name in names]})
-    mine = Results(run for run in results if run.solver in (full, *names))
+    mine = results.Results(run for run in mine if run.solver in (full, *names))
     shared = ["hypervolume", *mine.further_objectives] if len(mine.alike()) == 1 else []
-    for column in (*shared, f"test {results.metric}", "n_features") if names else ():
-        tests, head = [compare_runs(runs[column], name, full) for name in names], column.removeprefix("n_")
+    for column in (*shared, f"test {mine.metric}", "n_features") if names else ():
+        tests, head = [results.compare_runs(runs[column], name, full) for name in names], column.removeprefix("n_")
         frame[head] = [test.difference for test in tests]
         frame[f"{head}{ERROR}"] = [test.error for test in tests]
         frame[f"p of {head}"] = holm([test.p for test in tests])

@@ -13,15 +13,8 @@ from matplotlib.figure import Figure
 
 from moerank.checks import check_choice
 from moerank.figures import FIGURES
+from moerank.studies import results
 from moerank.studies.problem import Problem
-from moerank.studies.results import (
-    NoResultsError,
-    Results,
-    default_reference,
-    front_quality,
-    means_over_folds,
-    query_pairs,
-)
 from moerank.studies.study import Study
 
 # Level of significance.
@@ -49,10 +42,10 @@ class Report:
 
     def __init__(self, study: Study, reference: str | None = None, metrics: Sequence[str] = ()) -> None:
         self.study = study
-        self.results = Results(study.results())
+        self.results = results.Results(study.results())
         if not self.results:
-            raise NoResultsError(f"{study.out} has no finished cell yet; run the study first")
-        self.reference = reference or default_reference(self.results)
+            raise results.NoResultsError(f"{study.out} has no finished cell yet; run the study first")
+        self.reference = reference or results.default_reference(self.results)
         check_choice(self.results.solvers, reference=self.reference)
         self._metrics = metrics
         for problem in self.problems:
@@ -87,7 +80,7 @@ class Report:
         are NaN without a certificate.
         """
         mine = self.results.of(problem)
-        frame = mine.frame.merge(front_quality(mine), on=["solver", "fold", "seed"])
+        frame = mine.frame.merge(results.front_quality(mine), on=["solver", "fold", "seed"])
         frame["IGD+"] = frame.pop("igd_plus")
         used = [run.best.instances or run.n_instances or np.nan for run in mine]  # all instances if none were selected
         frame["instances used"] = np.divide(used, [run.n_instances or np.nan for run in mine])
@@ -100,7 +93,7 @@ class Report:
     def pairs(self) -> pd.DataFrame:
         """The tests between all pairs of solvers, see `query_pairs`, with the ``problem`` and the ``measure``."""
         by_problem = [self.results.of(problem.name) for problem in self.problems]
-        frames = {(mine.problems[0], mine.metric): query_pairs(mine, mine.metric) for mine in by_problem}
+        frames = {(mine.problems[0], mine.metric): results.query_pairs(mine, mine.metric) for mine in by_problem}
         filled = {names: frame for names, frame in frames.items() if len(frame)} or frames
         return pd.concat(filled, names=["problem", "measure"]).reset_index(level=[0, 1]).reset_index(drop=True)
 
@@ -181,7 +174,7 @@ class ReportTable:
 
 def over_folds(runs: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
     """Return `means_over_folds` with standard errors: `columns` maps the columns to the names of their means."""
-    means, errors = means_over_folds(runs)
+    means, errors = results.means_over_folds(runs)
     both: dict[str, pd.Series] = {}
     for column, name in columns.items():
         both |= {name: means[column], f"{name}{ERROR}": errors[column]}
@@ -203,9 +196,9 @@ def illustrations(report: Report, section: ReportSection) -> dict[str, tuple[Fig
     """Draw the figures of a section in order; return them with their captions, under names for links."""
     drawn = {}
     for part, problem in section.figures:
-        results = report.results.of(problem.name)
+        mine = report.results.of(problem.name)
         for name, figure in FIGURES.items():
-            if figure.section == part and figure.reported(results):
-                with suppress(NoResultsError):  # the study has no data for this figure
-                    drawn[f"{name}-{problem.name}"] = figure.draw(results, problem), figure.caption
+            if figure.section == part and figure.reported(mine):
+                with suppress(results.NoResultsError):  # the study has no data for this figure
+                    drawn[f"{name}-{problem.name}"] = figure.draw(mine, problem), figure.caption
     return drawn

@@ -76,8 +76,7 @@ class Filter(Selection):
     def forest_(self) -> Forest:
         """The trees, if the ranker has any, over all columns of the training table."""
         population: Any = self.population_
-        forest: Forest = population.forest(0)
-        return forest
+        return population.forest(0)
 
     def path(self, train: RankingData) -> SelectionPath:
         """Return the rankers trained on the first 1, 2, … features.
@@ -206,8 +205,7 @@ class SingleFeatures(Filter):
     metric: MetricOrNone = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
-        values = single_feature_values(train, as_metric(self.metric, NDCG(10)))
-        return np.argsort(-values.max(axis=0), kind="stable")
+        return np.argsort(-single_feature_values(train, as_metric(self.metric, NDCG(10))).max(axis=0), kind="stable")
 
 
 @dataclass(eq=False, repr=False)

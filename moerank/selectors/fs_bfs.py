@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -181,8 +182,7 @@ class FSBFS(Filter):
         combinations = np.zeros((len(subsets), train.n_features))
         for row, subset in zip(combinations, subsets, strict=True):
             row[list(subset)] = results[subset][0]
-        values = np.array([results[subset][1] for subset in subsets])
-        return subsets, combinations, values
+        return subsets, combinations, np.array([results[subset][1] for subset in subsets])
 
     def _train_first(self, train: RankingData, sizes: Order) -> tuple[Mask, Population]:
         new = train.remember(
@@ -194,19 +194,14 @@ class FSBFS(Filter):
         population = train_on_subsets(self._chosen_ranker(), new, masks)
         members = (masks[:, :, None] & (self.combinations_ != 0)).any(axis=1)
         if population.coefs is None:
-            return members, batch_of(_OnCombinations(population, self.combinations_), len(masks), train.n_features)
+            scores = partial(_scores_of_combinations, population, self.combinations_)
+            return members, batch_of(scores, len(masks), train.n_features)
         return members, LinearPopulation(population.coefs @ self.combinations_)
 
 
-@dataclass(frozen=True, eq=False)
-class _OnCombinations:
-    """Rankers of new features that score documents by the original ones."""
-
-    population: Population
-    combinations: Matrix
-
-    def scores(self, X: Matrix) -> Matrix:
-        return self.population.scores(linear_scores(X, self.combinations))
+def _scores_of_combinations(population: Population, combinations: Matrix, X: Matrix) -> Matrix:
+    """Return the scores that rankers of new features give to documents by the original ones."""
+    return population.scores(linear_scores(X, combinations))
 
 
 def best_first(

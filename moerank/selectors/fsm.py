@@ -198,8 +198,7 @@ class FSMSVM(Filter):
         return super().tune(train, validation, grid, metric, progress)
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
-        weights = np.abs(self._first_stage().fit_population(train)[0])
-        return np.lexsort((-feature_importance(train), -weights))
+        return np.lexsort((-feature_importance(train), -np.abs(self._first_stage().fit_population(train)[0])))
 
     def _first_stage(self) -> FSMRank:
         given = {name: getattr(self, name) for name in ("lambda1", "lambda2")}

@@ -19,10 +19,8 @@ from moerank.rankers.base import Grid
 from moerank.rankers.importance import single_feature_values, spearman
 from moerank.selectors.filter import Filter, MetricOrNone, Order
 
-GASImportance = Literal["measure", "loss"]
 Similarity = Literal["kendall", "spearman"]
 Over = Literal["queries", "documents"]
-Linkage = Literal["single", "ward"]
 
 
 @dataclass(eq=False, repr=False)
@@ -80,7 +78,7 @@ class GAS(Filter):
     """
 
     c: NotNegative = 0.01
-    importance: GASImportance = "loss"
+    importance: Literal["measure", "loss"] = "loss"
     metric: MetricOrNone = None
 
     def _own_grid(self, train: RankingData) -> Grid:
@@ -344,7 +342,7 @@ class HCAS(RelevanceFilter):
     [0, 2, 1]
     """
 
-    linkage: Linkage = "single"
+    linkage: Literal["single", "ward"] = "single"
 
     def _search(self, relevance: Matrix, similarity: Matrix) -> Order:
         n_features = len(relevance)

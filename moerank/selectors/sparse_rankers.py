@@ -20,7 +20,6 @@ from moerank.training.masks import Masks
 from moerank.training.pair_loss import Penalties
 from moerank.training.pairs import ListedPairs
 
-Penalty = Literal["lp", "log", "mcp"]
 # The weighted ℓ₁ problems end when a step changes their objective by at most this fraction, or after so many steps.
 INNER_TOL = 1e-8
 INNER_STEPS = 2000
@@ -185,7 +184,7 @@ class NonconvexRanker(LargestWeightsPath):
     [True, False]
     """
 
-    penalty: Penalty = "lp"
+    penalty: Literal["lp", "log", "mcp"] = "lp"
     lam: NotNegative = 1e-2
     C: Positive = 1.0
     p: Share = 0.5

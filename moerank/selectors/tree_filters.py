@@ -44,8 +44,7 @@ class LambdaMARTFilter(Filter):
 
     def _grid_sizes(self, train: RankingData) -> list[int]:
         """Return sizes about a fifth apart: every size would train too many rankers."""
-        n_varying = np.count_nonzero(np.ptp(train.X, axis=0) > 0)
-        return sizes_by_dropping(max(1, int(n_varying)), self.drop)
+        return sizes_by_dropping(max(1, int(np.count_nonzero(np.ptp(train.X, axis=0) > 0))), self.drop)
 
     def _own_grid(self, train: RankingData) -> Grid:
         """Return trees of 3 leaves with at least 0.25 % of the documents each, and the trees of the parameters."""
@@ -142,8 +141,7 @@ class LambdaMARTGain(LambdaMARTFilter):
     """
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
-        trees = self._stopped(train, validation)
-        return np.argsort(-trees.booster_.feature_importance("gain"), kind="stable")
+        return np.argsort(-self._stopped(train, validation).booster_.feature_importance("gain"), kind="stable")
 
 
 @dataclass(eq=False, repr=False)
@@ -292,8 +290,7 @@ class LambdaMARTSHAP(LambdaMARTFilter):
     """
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
-        trees = self._stopped(train, validation)
-        return np.argsort(-mean_absolute_shap(trees.booster_, train.X), kind="stable")
+        return np.argsort(-mean_absolute_shap(self._stopped(train, validation).booster_, train.X), kind="stable")
 
 
 def mean_absolute_shap(booster: Booster, X: Matrix, entries: int = ENTRIES) -> Matrix:
@@ -301,8 +298,7 @@ def mean_absolute_shap(booster: Booster, X: Matrix, entries: int = ENTRIES) -> M
     total = np.zeros(X.shape[1])
     step = max(1, entries // (X.shape[1] + 1))
     for begin in range(0, len(X), step):
-        rows = np.asarray(X[begin : begin + step], np.float64)
-        values = booster.predict(rows, pred_contrib=True, num_threads=1)
+        values = booster.predict(np.asarray(X[begin : begin + step], np.float64), pred_contrib=True, num_threads=1)
         total += np.abs(values[:, :-1]).sum(axis=0)  # the last column is the expected score
     return total / len(X)
 

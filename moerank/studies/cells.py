@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from threadpoolctl import threadpool_limits
 
 from moerank.checks import check_at_least, most_workers
-from moerank.files import FULL, Json, cannot_write, prepare_folder, replace_file
+from moerank.files import FULL, Json, cannot_write, prepare_folder, replace_file, writing
 from moerank.kernels.compiled import end_with
 from moerank.mofsrank.dask_slices import connect, gone
 from moerank.solvers import allow_code, code_is_allowed
@@ -117,9 +117,8 @@ class Store:
 
     def done(self) -> tuple[set[str], set[str]]:
         """Return the keys of the finished and of the failed cells from two listings, without reading a file."""
-        finished, failed = (
-            {path.stem for path in (self.folder / part).glob("*.json")} for part in ("cells", "failures")
-        )
+        folders = (self.folder / part for part in ("cells", "failures"))
+        finished, failed = ({path.stem for path in folder.glob("*.json")} for folder in folders)
         return finished, failed - finished
 
     def claim(self, cell: Work) -> bool:
@@ -130,12 +129,8 @@ class Store:
         if any(self._path(cell.key, part).is_file() for part in ("cells", "failures")):
             self.release(cell.key)
             return False
-        try:
-            with (self.folder / STARTS).open("a") as log:
-                log.write(f"{cell.key} {os.getpid()} {cell.label}\n")
-        except OSError as error:
-            self.release(cell.key)
-            raise cannot_write(self.folder / STARTS, error) from None
+        with writing(starts := self.folder / STARTS), starts.open("a") as log:
+            log.write(f"{cell.key} {os.getpid()} {cell.label}\n")
         return True
 
     def finish(self, cell: Work, result: str) -> None:

@@ -203,7 +203,7 @@ def draft_problem(
     if first is None or not first.exists():
         raise FileNotFoundError(f"there is no table {path}; give a CSV or Parquet file, or a folder with such files")
     columns = {name: _Column(column) for name, column in tables.sample_table(first).items()}
-    stored = tables.stored_roles(first)
+    stored = tables.table_reader(first).roles(first)
     for name in (label, query, *exclude):
         if name is not None and name not in columns:
             raise ValueError(f"{first}: {unknown('column', name, list(columns))}")

@@ -28,9 +28,9 @@ from moerank.solvers import allow_code, code_is_allowed, make_backend
 from moerank.studies.problem import Problem, make_problem
 from moerank.studies.result import Certificate, Natural, Result, Stored
 from moerank.studies.run_fold import Progress, run_fold, tuned
-from moerank.studies.solver import Solver, data_digest
+from moerank.studies.solver import data_digest
 from moerank.studies.sources import read_memory
-from moerank.studies.study import Cell
+from moerank.studies.study import Cell, read_solvers
 from moerank.training.pair_moments import PairMoments
 
 # Largest difference of errors, metrics or frequencies that counts as rounding.
@@ -55,8 +55,7 @@ def certify(
     parts, tuning = {"train": train, "validation": vali}, problem.metric.for_tuning()
     alpha = (tuned(backend, parts, tuning) if problem.backend.tune else backend).alpha
     feature_mask = np.array([np.isin(np.arange(train.n_features), member.features) for member in result.front])
-    moments = PairMoments.of(train)
-    losses = 1.0 - RankRLS(alpha).fit_population(train, feature_mask=feature_mask) @ moments.unit
+    losses = 1.0 - RankRLS(alpha).fit_population(train, feature_mask=feature_mask) @ PairMoments.of(train).unit
 
     strings = FeatureStrings(train, Limits(**limits), by_group=by_group)
     solver = BestSubset(
@@ -216,9 +215,8 @@ def _selections(cell: Cell, data: str | Path | None, code_allowed: bool, half: i
     rows = of_queries(parts[0], np.sort(half_of(parts[0].n_queries, half, cell.seed)))
     in_memory = read_memory((rows, *parts[1:]), problem.data.model_dump(include={"normalize", "scaled"}))
     halved = problem.model_copy(update={"data": in_memory})
-    seed = (cell.random_state + half) % 2**32
     with allow_code(code_allowed), warnings.catch_warnings(action="ignore"):  # else each half would repeat them
-        result = run_fold(halved, 1, cell.solver, random_state=seed, baselines=False)
+        result = run_fold(halved, 1, cell.solver, random_state=(cell.random_state + half) % 2**32, baselines=False)
     best_last = sorted(result.front, key=lambda member: member.score("train", result.metrics[0]))
     return list({len(member.features): list(member.features) for member in best_last}.values())
 
@@ -309,11 +307,9 @@ def stability(
         raise ValueError("the solver needs validation queries; pass them as the third argument")
     else:
         problem = make_problem("train", (train, validation, validation))
-    if not isinstance(solver, Solver):
-        name, as_given = type(solver).__name__, {"own": True, "tune": False}
-        solver = Solver.parse(solver) if isinstance(solver, str) else Solver.of(solver, name, **as_given)
+    [method] = read_solvers(solver, own=True, tune=False)
     (queries, _, _), limits = problem.load_limited_fold(fold, data)
-    own = solver.settings if solver.source is None else vars(solver.source)
+    own = method.settings if method.source is None else vars(method.source)
     of_solver = own.get("limits") or {}
     limits |= {**own, **(of_solver.given if isinstance(of_solver, Limits) else of_solver)}
     included = column_mask(limits.get("include") or (), queries.feature_names, "include")
@@ -323,7 +319,7 @@ def stability(
     if queries.n_queries < 2:
         raise ValueError(f"{queries.name}: one training query has no halves; give two or more")
     size = size or max(1, floor(sqrt((2 * threshold - 1) * len(counted)) + SAME))
-    cell = Cell(problem, fold, solver, seed)
+    cell = Cell(problem, fold, method, seed)
     mask = np.zeros((2 * pairs, queries.n_features), np.bool_)
     report = progress or (lambda stage, fraction, text: None)
     about = {"halves of": cell.identity(), "data": data_digest(queries)}
@@ -339,7 +335,7 @@ def stability(
         small = [member for member in finished[str(half)] if len(member) <= size + included.sum()]
         row[max(small, key=len, default=[])] = True
     return Stability(
-        solver=solver.label,
+        solver=method.label,
         data=queries.name,
         configuration=cell.identity(),
         feature_names=list(queries.feature_names),

@@ -27,7 +27,6 @@ from moerank.mofsrank.settings import (
     LimitsSection,
     SearchSettings,
     Section,
-    StageSettings,
 )
 from moerank.studies.solver import PlainParameters, Solver
 from moerank.studies.sources import Data, Folders, InMemory, MemoryData, find_data, read_memory, shipped_folder
@@ -80,15 +79,13 @@ class FeaturesSection(LimitsSection):
         """
         train, validation, test = fold
         for path in self.files(folders):
-            text = read_text(path, MOST_BYTES_OF_COSTS)
-            costs = read_cost_table(text, str(path), train.feature_names, self.other)
+            costs = read_cost_table(read_text(path, MOST_BYTES_OF_COSTS), str(path), train.feature_names, self.other)
             train, validation, test = train.with_costs(costs), validation.with_costs(costs), test.with_costs(costs)
         try:
             allowed, limits = allowed_features(train, self)
         except ValueError as error:
             raise ValueError(f"[features] {error}") from None
-        parts = train.with_features(allowed), validation.with_features(allowed), test.with_features(allowed)
-        return parts, limits
+        return (train.with_features(allowed), validation.with_features(allowed), test.with_features(allowed)), limits
 
     def files(self, folders: Folders) -> list[Path]:
         """Return the table, if there is one."""
@@ -229,7 +226,7 @@ class Problem(Section):
 
     @field_validator("search", *STAGES)
     @classmethod
-    def _is_plain(cls, settings: SearchSettings | StageSettings) -> SearchSettings | StageSettings:
+    def _is_plain(cls, settings: Section) -> Section:
         settings.check_plain()
         return settings
 
@@ -278,8 +275,7 @@ class Problem(Section):
         """Return the parts of a fold as `load_fold` does, and the limits on features by argument name."""
         folders = self.folders(data)
         check_at_least(1, self.data.n_folds(folders), fold=fold)
-        train, vali, test = self.data.read(fold, folders)
-        (train, vali, test), limits = self.features.applied((train, vali, test), folders)
+        (train, vali, test), limits = self.features.applied(self.data.read(fold, folders), folders)
         if (scaled := self.data.scaled) is not None:
             return (train.declared(scaled), vali.declared(scaled), test.declared(scaled)), limits
         _ = train.is_extreme  # of raw values
@@ -322,8 +318,7 @@ class Problem(Section):
 
     def folders(self, data: str | Path | None) -> Folders:
         """Return the folders to search for data: that of the problem file, then `data` or else the default ones."""
-        roots = data_folders() if data is None else [Path(data)]
-        return [*filter(None, [self._folder]), *roots]
+        return [*filter(None, [self._folder]), *(data_folders() if data is None else [Path(data)])]
 
 
 MOST_BYTES_OF_PROBLEM_FILES = 2**20
@@ -371,9 +366,8 @@ def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None
     if reader_of(path) is not None:
         raise ValueError(f"{path} is a table, not a problem file; moerank init {path} writes one")
     overrides = overrides or {}
-    document = _changed(read_toml(path, MOST_BYTES_OF_PROBLEM_FILES), overrides)
     with _sentences(str(path), overrides):
-        read = Problem.model_validate(document)
+        read = Problem.model_validate(_changed(read_toml(path, MOST_BYTES_OF_PROBLEM_FILES), overrides))
     return read if str(problem) in shipped_problems() else read.located_in(path.parent)
 
 

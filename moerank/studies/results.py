@@ -270,8 +270,7 @@ def best_by_size(
 def mean_by_size(folds: Runs, part: str, metric: str, chosen_on: str = "validation", *, exact: bool = False) -> Vector:
     """Return `best_by_size` averaged over seeds, then folds; NaN if some run has no member of such a size."""
     values = [[best_by_size(run, part, metric, chosen_on, exact=exact) for run in runs] for runs in folds.values()]
-    means = [np.mean(seeds, axis=0) for seeds in values]
-    return np.asarray(np.mean(means, axis=0))
+    return np.asarray(np.mean([np.mean(seeds, axis=0) for seeds in values], axis=0))
 
 
 def feature_stability(chosen: Sequence[Sequence[int]], n_features: int) -> tuple[float, float]:
@@ -300,8 +299,7 @@ def feature_stability(chosen: Sequence[Sequence[int]], n_features: int) -> tuple
     pairs = [(set(a), set(b)) for a, b in combinations(chosen, 2)]
     jaccard = np.mean([len(a & b) / len(a | b) if a | b else 1.0 for a, b in pairs])
     expected = np.mean([_expected_jaccard(len(a), len(b), n_features) for a, b in pairs])
-    corrected = (jaccard - expected) / (1.0 - expected) if expected < 1.0 else np.nan
-    return float(jaccard), float(corrected)
+    return float(jaccard), float((jaccard - expected) / (1.0 - expected)) if expected < 1.0 else np.nan
 
 
 def _expected_jaccard(size_a: int, size_b: int, n_features: int) -> float:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from moerank import solvers
+from moerank import rankers, solvers
 from moerank.arrays import Mask, Matrix, Vector
 from moerank.checks import Parameters
 from moerank.data import RankingData
@@ -26,14 +26,6 @@ from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import LARGEST_EXP2_LABEL, MAP, NDCG, MeanNDCG, Metric, Precision, as_metric, check_differing
 from moerank.mofsrank.objectives import FRONT, Candidates, Objective, read_objectives
 from moerank.mofsrank.settings import STAGES
-from moerank.rankers import (
-    FitnessBackend,
-    LinearPopulation,
-    Population,
-    Selection,
-    SelectionPath,
-    with_features,
-)
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.lambda_mart import LambdaMART, leaf_sizes
 from moerank.rankers.model import Model
@@ -68,26 +60,25 @@ class Measure:
     parts: Parts
     metrics: tuple[Metric, Metric]  # the metric of the error, and the second metric of the tables
     objectives: Sequence[Objective]  # measured for every ranker on the training part
-    backend: FitnessBackend  # for objectives that need other rankers of this kind
+    backend: rankers.FitnessBackend  # for objectives that need other rankers of this kind
     reference: Vector | None = None  # the first metric of the baseline on all features, by test query
 
     def with_reference(self, baselines: Sequence[Member]) -> Measure:
         """Compare later members with the baseline on all features, if `baselines` has it."""
-        metric = self.metrics[0].name
-        values = {baseline.name: baseline.per_query["test"][metric] for baseline in baselines}
+        values = {baseline.name: baseline.per_query["test"][self.metrics[0].name] for baseline in baselines}
         return replace(self, reference=np.array(values[ALL_FEATURES])) if ALL_FEATURES in values else self
 
     def fitted(self, name: str, ranker: Any) -> Member:
         """Measure a fitted estimator."""
         train = self.parts["train"]
         model = Model.of(ranker, train.feature_names, train.scaling)
-        alone: Population = batch_of(FittedScorer(ranker), 1, train.n_features)
-        population = alone if model.weights is None else LinearPopulation(ranker.coef_[None])
+        alone: rankers.Population = batch_of(lambda X: ranker._scores(X).reshape(-1, 1), 1, train.n_features)
+        population = alone if model.weights is None else rankers.LinearPopulation(ranker.coef_[None])
         member = self.measured(name, population, ranker.support_[None])[0]
         stored = {"trees": model.trees, "parameters": model.parameters}
         return self.with_all_metrics(member.model_copy(update=stored), population)
 
-    def with_all_metrics(self, ranker: Member, population: Population) -> Member:
+    def with_all_metrics(self, ranker: Member, population: rankers.Population) -> Member:
         """Return a ranker with the means of all metrics that the tables lack; `population` has this ranker only."""
         in_tables = {metric.name for metric in self.metrics}
         metrics = [metric for metric in every_metric(self.metrics[0]) if metric.name not in in_tables]
@@ -98,28 +89,28 @@ class Measure:
             further[part] = {name: float(mean_over_queries(value)[0]) for name, value in values.items()}
         return ranker.model_copy(update={"further": further})
 
-    def path(self, name: str, path: SelectionPath) -> list[Member]:
+    def path(self, name: str, path: rankers.SelectionPath) -> list[Member]:
         """Measure the rankers of a path, one for each number of features."""
         sizes, rows = np.unique(path.feature_mask.sum(axis=1), return_index=True)
         rows = rows[sizes > 0]
         members = self.measured(name, path.rankers.take(rows), path.feature_mask[rows])
         return [member.model_copy(update={"per_query": {}}) for member in members]
 
-    def measured(self, name: str, rankers: Population, feature_mask: Mask) -> list[Member]:
-        """Measure several rankers, which use the features in the rows of `feature_mask` (n_rankers, n_features)."""
+    def measured(self, name: str, population: rankers.Population, feature_mask: Mask) -> list[Member]:
+        """Measure rankers with the features in the rows of `feature_mask`, shape (n_rankers, n_features)."""
         train, metric = self.parts["train"], self.metrics[0].name
-        per_query = {part: self._per_query(rows, rankers) for part, rows in self.parts.items()}
+        per_query = {part: self._per_query(rows, population) for part, rows in self.parts.items()}
         means = {part: {m: mean_over_queries(values) for m, values in t.items()} for part, t in per_query.items()}
         errors = 1.0 - means["train"][metric]
         candidates = Candidates(
-            train, self.metrics[0], feature_mask, rankers, measured_errors=errors, backend=self.backend
+            train, self.metrics[0], feature_mask, population, measured_errors=errors, backend=self.backend
         )
         objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
         return [
             Member(
                 name=name,
                 features=tuple(np.flatnonzero(mask).tolist()),
-                weights=None if rankers.coefs is None else tuple(rankers.coefs[i, mask].tolist()),
+                weights=None if population.coefs is None else tuple(population.coefs[i, mask].tolist()),
                 objectives={objective: float(values[i]) for objective, values in objectives.items()},
                 scores={part: {m: float(values[i]) for m, values in t.items()} for part, t in means.items()},
                 per_query={
@@ -134,11 +125,11 @@ class Measure:
         """Return the standard error of the mean difference from the baseline on all features."""
         return None if self.reference is None or len(values) < 2 else mean_and_error(values - self.reference)[1]
 
-    def _per_query(self, rows: RankingData, rankers: Population) -> dict[str, Matrix]:
+    def _per_query(self, rows: RankingData, population: rankers.Population) -> dict[str, Matrix]:
         """Return the values (n_queries, n_rankers) of each metric on one part."""
-        if rankers.coefs is not None:
-            return {metric.name: rows.weighed(metric.of_linear(rows, rankers.coefs)) for metric in self.metrics}
-        scores = np.ascontiguousarray(rankers.scores(rows.X))
+        if population.coefs is not None:
+            return {metric.name: rows.weighed(metric.of_linear(rows, population.coefs)) for metric in self.metrics}
+        scores = np.ascontiguousarray(population.scores(rows.X))
         return {metric.name: rows.weighed(metric.per_query(rows, scores)) for metric in self.metrics}
 
 
@@ -154,17 +145,6 @@ def every_metric(metric: Metric) -> list[Metric]:
         MAP(),
         MeanNDCG(**conventions),
     ]
-
-
-@dataclass(frozen=True)
-class FittedScorer:
-    """A fitted estimator that scores tables with the same scaling as its training data."""
-
-    ranker: Any
-
-    def scores(self, X: Matrix) -> Matrix:
-        """Return the scores (n_documents, 1) of the rows of X."""
-        return self.ranker._scores(X).reshape(-1, 1)
 
 
 # The baseline of trees on all features; the verdict mentions it if it is detectably better.
@@ -194,14 +174,12 @@ def measured_baselines(
     members = []
     report("baselines", 0.0, "all features")
     if solver != problem.backend.name:
-        members.append(measure.fitted(ALL_FEATURES, with_features(backend).fit(train)))
+        members.append(measure.fitted(ALL_FEATURES, rankers.with_features(backend).fit(train)))
     members.append(_best_single_feature(measure))
     if solver != "lambdamart" and problem.comparison.trees:
-        least = leaf_sizes(train.n_documents)[0]
-        trees = LambdaMART(n_trees=problem.comparison.trees, min_leaf=least)
+        trees = LambdaMART(n_trees=problem.comparison.trees, min_leaf=leaf_sizes(train.n_documents)[0])
         trees = trees.stopped(train, validation, problem.metric.for_tuning())
-        member = measure.fitted(TREES, trees)
-        members.append(member.model_copy(update={"trees": None}))  # the trees take megabytes
+        members.append(measure.fitted(TREES, trees).model_copy(update={"trees": None}))  # they take megabytes
     report("baselines", 1.0, "measured")
     return members
 
@@ -212,7 +190,7 @@ def _best_single_feature(measure: Measure) -> Member:
     downwards, feature = divmod(int(values.argmax()), values.shape[1])
     coef = np.zeros((1, values.shape[1]))
     coef[0, feature] = -1.0 if downwards else 1.0
-    ranker = LinearPopulation(coef)
+    ranker = rankers.LinearPopulation(coef)
     return measure.with_all_metrics(measure.measured("best single feature", ranker, coef != 0)[0], ranker)
 
 
@@ -292,7 +270,8 @@ def run_fold(
         for remark in [check_differing(metric, part) for part in (train, test)]:
             if remark and (baselines or fold == 1):  # a study warns about its first fold only
                 warnings.warn(remark, stacklevel=2)
-        metrics = (metric, _second_metric(metric, parts))
+        large = max(part.y.max() for part in parts.values()) > LARGEST_EXP2_LABEL
+        metrics = (metric, MAP() if metric != MAP() else NDCG(10, "linear" if large else "exp2"))
 
         backend = solvers.make_backend(problem.backend.name, **problem.backend.parameters)
         backend = tuned(backend, parts, tuning) if problem.backend.tune and hasattr(backend, "tune") else backend
@@ -354,21 +333,14 @@ def _data_fields(parts: Parts, chosen: Member) -> Json:
     }
 
 
-def _second_metric(metric: Metric, parts: Parts) -> Metric:
-    """Return MAP; if the metric is MAP, return NDCG@10, with the linear gain if a label is too large for the usual."""
-    large = max(part.y.max() for part in parts.values()) > LARGEST_EXP2_LABEL
-    return MAP() if metric != MAP() else NDCG(10, "linear" if large else "exp2")
-
-
 def _trained(
     solver: Solver, estimator: Any, parts: Parts, tuning: Metric, report: Progress
 ) -> tuple[Any, dict[str, float]]:
     """Tune the estimator of a run if the solver asks for it, fit it, and return it with the seconds of both."""
     began = process_time()
     if solver.tuned and callable(getattr(estimator, "tune", None)):
-        by = "by validation"
         given = solver.settings if solver.given is None else changed_parameters(estimator)
-        estimator = tuned(estimator, parts, tuning, given, lambda share: report("tuning", share, by))
+        estimator = tuned(estimator, parts, tuning, given, lambda share: report("tuning", share, "by validation"))
     tuned_at = process_time()
     shows_progress = getattr(estimator, "progress", None) is not None
     if not shows_progress:
@@ -470,9 +442,9 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], i
         return [*smaller, ranker, *larger], len(smaller)
     chosen = int(estimator.chosen_)
     coefs = estimator.front_coefs_
-    rankers = estimator.front_rankers_ if coefs is None else LinearPopulation(coefs)
-    members = measure.measured(name, rankers, estimator.front_support_)
-    members[chosen] = measure.with_all_metrics(members[chosen], rankers.take(np.array([chosen])))
+    population = estimator.front_rankers_ if coefs is None else rankers.LinearPopulation(coefs)
+    members = measure.measured(name, population, estimator.front_support_)
+    members[chosen] = measure.with_all_metrics(members[chosen], population.take(np.array([chosen])))
     if coefs is None:
         # Store the trees of the chosen member only: those of all members take megabytes.
         members[chosen] = members[chosen].model_copy(update={"trees": getattr(estimator, "forest_", None)})
@@ -490,7 +462,7 @@ def _verdict(
     validation, test = (measure.parts[part] for part in PARTS[1:])
     metric = measure.metrics[0]
     verdict: Verdict | None = None
-    if isinstance(estimator, Selection):
+    if isinstance(estimator, rankers.Selection):
         given: Parameters = {"metric": metric, "margin": margin, "tuning": tuning}
         verdict = estimator.verdict(test, measure.parts["train"], validation, **given)
     elif callable(getattr(estimator, "verdict", None)):

@@ -21,16 +21,7 @@ from moerank.files import Json, prepare_folder
 from moerank.rankers.model import Model
 from moerank.studies.draft import data_remarks
 from moerank.studies.problem import MetricSection, Problem
-from moerank.studies.result import (
-    FILES,
-    MEMO,
-    RESULT,
-    Result,
-    find_result,
-    read_result,
-    unfinished,
-    write_result,
-)
+from moerank.studies.result import FILES, MEMO, RESULT, Result, find_result, read_result, unfinished, write_result
 from moerank.studies.run_fold import ALL_FEATURES, Progress, configuration, run_fold
 from moerank.studies.solver import Solver
 from moerank.verdict import MARGIN, judge
@@ -66,9 +57,7 @@ def run_folds(
         say(sentence)
     for folder in folders.values():
         prepare_folder(folder)
-    finished = {
-        fold: _finished(folder, configuration(problem, fold, requested, seed)) for fold, folder in folders.items()
-    }
+    finished = {fold: _finished(folders[fold], configuration(problem, fold, requested, seed)) for fold in folders}
     for fold, folder in folders.items():
         stored = None if again else finished[fold]
         if stored is not None and not resume:
@@ -209,5 +198,4 @@ def _read(path: Path, model: Model, result: Result, label: str | None, query: st
         data = load_letor(path, zero_based=read.get("zero_based", False), **settings)
     if model.scaling != PER_QUERY:
         return data
-    raw = result.configuration["data"]["normalize"] == "query"
-    return PER_QUERY.apply(data) if raw else data.declared("query")
+    return PER_QUERY.apply(data) if read["normalize"] == "query" else data.declared("query")

@@ -167,8 +167,7 @@ class SearchCell(Work):
 
     def identity(self) -> object:
         """Return names and descriptions of algorithm and problem, the number of evaluations, and the seed."""
-        names = [self.algorithm_name, self.problem_name]
-        return ["search 2", names, *self.described, self.n_evaluations, self.seed]
+        return ["search 2", [self.algorithm_name, self.problem_name], *self.described, self.n_evaluations, self.seed]
 
     def read(self, path: Path) -> SearchRun:
         """Read the cell's file."""
@@ -490,9 +489,8 @@ class SearchStudy:
         with suppress(NoResultsError):
             names, test = self.ranks()
             ranked = ", ".join(f"{name} {rank:.1f}" for name, rank in zip(names, test.ranks, strict=True))
-            few = f"; {test.n_blocks} problems are too few for a test of ranks" * (
-                test.n_blocks < statistics.FEWEST_BLOCKS
-            )
+            too_few = test.n_blocks < statistics.FEWEST_BLOCKS
+            few = f"; {test.n_blocks} problems are too few for a test of ranks" * too_few
             said.append(f"Mean ranks: {ranked}{few}")
         origins = pd.Series({name: target.origin for name, target in targets.items()})
         said += [f"{origin}: {', '.join(mine.index)}" for origin, mine in origins.groupby(origins, sort=False)]

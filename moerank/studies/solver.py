@@ -369,9 +369,8 @@ def _object(value: Any, where: str, without: tuple[str, ...]) -> Any:
     if callable(getattr(value, "get_params", None)):
         state = value.get_params(deep=False)
     elif hasattr(value, "__dict__"):
-        computed = {
-            n for c in type(value).__mro__ for n, entry in vars(c).items() if isinstance(entry, cached_property)
-        }
+        members = (item for kind in type(value).__mro__ for item in vars(kind).items())
+        computed = {name for name, entry in members if isinstance(entry, cached_property)}
         pickled = value.__getstate__()  # without caches, if the object leaves them out there
         state = pickled if isinstance(pickled, dict) else vars(value)
         state = {name: entry for name, entry in state.items() if name not in computed}

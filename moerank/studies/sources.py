@@ -348,9 +348,8 @@ def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
         is_fold = isinstance(data, tuple | list) and any(isinstance(part, RankingData) for part in data)
         held = tuple(map(_fold, data if isinstance(data, tuple | list) and data and not is_fold else [data]))
     digest = hashlib.blake2b("".join(data_digest(part) for fold in held for part in fold).encode(), digest_size=16)
-    section = MemoryData.model_validate(
-        {**settings, "source": "memory", "digest": digest.hexdigest(), "folds": len(held)}
-    )
+    about = {**settings, "source": "memory", "digest": digest.hexdigest(), "folds": len(held)}
+    section = MemoryData.model_validate(about)
     section._held = held
     return section
 

@@ -47,8 +47,7 @@ class PairMoments:
         subset = None if document_mask is None else np.packbits(document_mask).tobytes()
 
         def compute() -> PairMoments:
-            part = data if document_mask is None else data.with_rows(np.flatnonzero(document_mask))
-            *sums, n_pairs = _sums(part)
+            *sums, n_pairs = _sums(data if document_mask is None else data.with_rows(np.flatnonzero(document_mask)))
             return cls(*(total / n_pairs for total in sums))
 
         return data.remember(("pair moments", subset), compute)
@@ -184,8 +183,7 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
     label = np.empty(len(n_worse))
     label[run] = data.y[rows]
     size = np.repeat(np.diff(offsets), np.diff(runs.first[begin : end + 1]))
-    sums = stack[:, len(run) :]
-    return stack, sums, (n_worse - n_better).astype(np.float64), label * size
+    return stack, stack[:, len(run) :], (n_worse - n_better).astype(np.float64), label * size
 
 
 def _flat(X: Matrix, rows: slice) -> tuple[Vector, int, int]:

@@ -302,8 +302,7 @@ class CountedPairs:
             scale = np.array(new, np.float64) / self.data.n_pairs
             reached = self._newton(loss, np.float64, masks, factors, W, scale, pair_loss.EXACT_TOLERANCE)
             self._minima |= {(loss, C): minimum for C, *minimum in zip(new, W, reached, strict=True)}
-        minima = zip(*(self._minima[loss, C] for C in Cs), strict=True)
-        W, reached = map(np.array, minima)
+        W, reached = map(np.array, zip(*(self._minima[loss, C] for C in Cs), strict=True))
         return W, reached
 
     def model(self, loss: PairLoss, C: float) -> PairModel:
@@ -335,8 +334,7 @@ class CountedPairs:
         if start is None:
             for factor, chosen, w in zip(factors, features, W, strict=True):
                 solve(factor, chosen, model.rhs, w)
-        scale = model.C / self.counts(masks)
-        return W, self._newton(model.loss, np.float32, masks, factors, W, scale, tolerance)
+        return W, self._newton(model.loss, np.float32, masks, factors, W, model.C / self.counts(masks), tolerance)
 
     def counts(self, masks: Masks) -> Matrix:
         """Return the number of pairs of each individual, shape (n_individuals,); a row without any is a ValueError."""

@@ -120,7 +120,7 @@ def test_n_features_pads_and_refuses(load):
     np.testing.assert_array_equal(data.X[:, :4], load(TINY).X)
     with pytest.raises(ValueError, match=r"line 3: '4:\.25' is not feature:value of a feature from 3 to 3;"):
         load(TINY, n_features=3)
-    with pytest.raises(ValueError, match="at least one feature"):
+    with pytest.raises(ValueError, match="n_features must be at least 1, or None, not 0"):
         load(TINY, n_features=0)
     with pytest.raises(ValueError, match=r"tiny\.txt: no line lists a feature"):
         load(b"1 qid:1\n0 qid:1 # 1:1\n")

@@ -190,7 +190,7 @@ def test_parts_keep_their_scaling():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("minmax", (0.0,), ()), "1 offsets and 0 scales"),
+        (("minmax", (0.0,), ()), "shorter"),
         (("minmax", (0.0,), (0.0,)), r"offset 0.0 and scale 0.0 of feature 0 cannot"),
         (("minmax", (float("nan"),), (1.0,)), "offset nan"),
         (("minmax", (0.0,), (float("inf"),)), "scale inf"),

@@ -132,6 +132,8 @@ def test_an_algorithm_without_the_operators_of_the_stage_is_told_so(small_data, 
 def test_moead_works_as_it_is_made_here_and_says_so_elsewhere(small_data):
     stage = make_stage("features", small_data)
     directions = np.column_stack([np.linspace(0, 1, 12), np.linspace(1, 0, 12)])
+    with pytest.raises(TypeError, match="got multiple values for keyword argument 'eliminate_duplicates'"):
+        MOEAD(directions, **stage.operators())  # as the guide says
     kept = {name: operator for name, operator in stage.operators().items() if name != "eliminate_duplicates"}
     with pytest.raises(TypeError, match=r'how far the search is, .* make_algorithm\("moead", …\)'):
         minimize(stage, MOEAD(directions, n_neighbors=5, **kept), ("n_gen", 2), seed=1)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import DTypeLike
 
 from moerank.arrays import Floats, Integers, Vector
-from moerank.checks import check_room
+from moerank.checks import check_at_least, check_room
 from moerank.data import read
 from moerank.data.ranking_data import RankingData
 from moerank.data.scaling import MissingRule, check_missing_rule
@@ -124,8 +124,7 @@ def read_letor(
     The other arguments and errors are those of `load_letor`; `nulls` allows missing values.
     """
     precision = np.dtype(read.as_precision(dtype or np.float64))
-    if n_features is not None and n_features < 1:
-        raise ValueError(f"n_features is {n_features}; a data set has at least one feature")
+    check_at_least(1, or_none=True, n_features=n_features)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_letor reads one file, load_fold the three of a fold")
     counts_file, weights_file = _find_file(path, ".query", ".group"), _find_file(path, ".weight")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from math import isfinite
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,7 @@ from moerank.data import read
 from moerank.data.inputs import LARGEST_EXACT, arrow_numbers, doubles, listed
 from moerank.data.ranking_data import Fold, RankingData
 from moerank.data.scaling import MissingRule, check_missing_rule
-from moerank.files import Json, cannot_write, open_regular, replacing
+from moerank.files import Json, open_regular, replacing, writing
 from moerank.solvers import plugins
 
 MOST_LABEL = 2**31 - 1
@@ -231,8 +231,7 @@ def load_table_fold(directory: str | os.PathLike[str], **options: Any) -> Fold:
     roles = {name: value for name, value in options.items() if name not in others}
     first = table_columns(paths[0], **roles)
     roles = roles | {"label": first.label, "query": first.query, "features": first.features, "exclude": ()}
-    train, vali, test = (load_table(path, **roles, **others) for path in paths)
-    return train, vali, test
+    return cast("Fold", tuple(load_table(path, **roles, **others) for path in paths))
 
 
 def table_columns(
@@ -245,7 +244,7 @@ def table_columns(
     **further: str | None,
 ) -> Columns:
     """Return the columns that are read: those given, else those that the file names, and all others as features."""
-    reader = _table_reader(path)
+    reader = table_reader(path)
     stored = reader.roles(path)
     options = {"label": label, "query": query, "document": None, **further}
     roles = {role: name for role, given in options.items() if (name := given or stored.get(role))}
@@ -286,7 +285,7 @@ def _faults_of_columns(
 
 def row_names(path: Path, rows: Sequence[int], needed: Sequence[str] = ()) -> list[str]:
     """Return the places of rows, counted from 0, for messages: lines, or numbers in a file without lines."""
-    lines_of = _table_reader(path).lines_of
+    lines_of = table_reader(path).lines_of
     return [f"line {n}" for n in lines_of(path, needed, rows)] if lines_of else [f"row {row + 1:,}" for row in rows]
 
 
@@ -296,7 +295,7 @@ def _read(
     """Gather the documents of all batches: features piece by piece, everything else as a table of Arrow."""
     pieces: list[Floats] = []
     others, n_rows, n_features = [], 0, len(columns.features)
-    for batch in _table_reader(path).batches(path, columns.all, columns.texts):
+    for batch in table_reader(path).batches(path, columns.all, columns.texts):
         features = batch.select(list(columns.features))
         dtype = dtype or (np.float32 if set(features.schema.types) == {pa.float32()} else np.float64)
         n_bytes = (n_rows + batch.num_rows) * (n_features * np.dtype(dtype).itemsize + 16)  # with label and query
@@ -445,12 +444,8 @@ def write_documents(path: Path, documents: read.Documents) -> None:
 
 def write_table(path: Path, columns: Mapping[str, pa.Array], about: Json) -> None:
     """Write columns as a Parquet file whose metadata hold their roles; an OSError names the file."""
-    content = pa.table(columns).replace_schema_metadata({ROLES: json.dumps(about)})
-    try:
-        with replacing(path) as file:
-            pq.write_table(content, file)
-    except OSError as error:
-        raise cannot_write(path, error) from None
+    with writing(path), replacing(path) as file:
+        pq.write_table(pa.table(columns).replace_schema_metadata({ROLES: json.dumps(about)}), file)
 
 
 def find_part(folder: Path, names: tuple[str, ...] = NAMES_OF_PARTS[0]) -> Path | None:
@@ -474,14 +469,9 @@ def usual_column(present: Iterable[str], names: Sequence[str]) -> str | None:
     return next((spelt[name] for name in names if name in spelt), None)
 
 
-def stored_roles(path: Path) -> Mapping[str, Any]:
-    """Return the roles of columns that the file itself names."""
-    return _table_reader(path).roles(path)
-
-
 def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]:
     """Return the first rows of all columns of a table, those of a CSV file as texts."""
-    reader, batches, size = _table_reader(path), [], 0
+    reader, batches, size = table_reader(path), [], 0
     names = reader.names(path, ())
     for batch in reader.batches(path, names, names):
         batches.append(batch)
@@ -513,8 +503,7 @@ def _parquet_schema(path: Path) -> pa.Schema:
 
 def _parquet_roles(path: Path) -> Json:
     """Return the names of the columns by their roles, if the file names them."""
-    roles: Json = json.loads((_parquet_schema(path).metadata or {}).get(ROLES, b"{}")).get("roles", {})
-    return roles
+    return json.loads((_parquet_schema(path).metadata or {}).get(ROLES, b"{}")).get("roles", {})
 
 
 def _read_parquet(path: Path, columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -653,10 +642,9 @@ def _readers() -> dict[str, Reader]:
 
 def reader_of(path: Path) -> Reader | None:
     """Return the reader of a table by its ending; None for other files."""
-    name = path.name.lower()
-    return next((reader for ending, reader in _readers().items() if name.endswith(ending)), None)
+    return next((reader for ending, reader in _readers().items() if path.name.lower().endswith(ending)), None)
 
 
-def _table_reader(path: Path) -> Reader:
+def table_reader(path: Path) -> Reader:
     """Return the reader of a table; a file with another ending is taken for CSV."""
     return reader_of(path) or _CSV
