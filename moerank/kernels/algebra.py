@@ -41,8 +41,22 @@ def square(A: Matrix) -> Matrix:
     rows[:, :n_features] = A.T
     total = np.zeros((n_vectors * PRODUCT_LANES, n_vectors * PRODUCT_LANES))
     _add_product(rows, rows, n_vectors, total)
-    lower = np.tril(total[:n_features, :n_features])
-    return lower + np.tril(lower, -1).T
+    _copy_to_upper_triangle(total)
+    return np.ascontiguousarray(total[:n_features, :n_features])
+
+
+def plus_ridge(A: Matrix, alpha: float) -> Matrix:
+    """Return A + alpha I."""
+    total = A.copy()
+    total.flat[:: len(A) + 1] += alpha
+    return total
+
+
+@kernel
+def _copy_to_upper_triangle(A: Matrix) -> None:
+    for i in range(len(A)):
+        for j in range(i):
+            A[j, i] = A[i, j]
 
 
 @kernel
@@ -133,7 +147,10 @@ def ridge_subsets(B: Matrix, rhs: Vector, feature_mask: Mask) -> Matrix:
     O(n_individuals · k³ / 3).
     """
     W = np.zeros(feature_mask.shape)
-    L = np.empty(B.shape)
+    largest = 0
+    for row in range(len(feature_mask)):
+        largest = max(largest, feature_mask[row].sum())
+    L = np.empty((largest, largest))
     for row in range(len(feature_mask)):
         _factor_one(B, np.flatnonzero(feature_mask[row]), L)
         solve(L, feature_mask[row], rhs, W[row])

@@ -17,6 +17,7 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.evolution.bit_search import first_of_equals
 from moerank.evolution.operators import CROSSOVER, Decay, Form, Importance, Redundancy
+from moerank.kernels.algebra import plus_ridge
 from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.mofsrank.instance_selection import evenly_spaced
@@ -42,7 +43,8 @@ from moerank.training.masks import Unit
 from moerank.training.pair_loss import UNIT
 from moerank.training.pair_moments import PairMoments, backward_path, forward_path
 
-MOST_BACKWARD = 1_000  # features for the backward path, which takes seconds at this size
+# Features of a random string at the start, and for the backward path. Both take seconds at this size.
+MOST_AT_FIRST = 1_000
 
 # Strings whose front is proved by measuring all, and those measured together.
 MOST_ENUMERATED, ENUMERATED_AT_ONCE = 500_000, 4_096
@@ -123,8 +125,8 @@ class FeatureSelection(Stage):
         self.strings: FeatureStrings = FeatureStrings(train, limits, by_group=by_group)
         train, n_bits, n_features = self.strings.data, self.strings.n_bits, train.n_features
         backend = as_backend(backend)
-        # A backend with many columns per feature limits the strings at the start.
-        self.most_at_first: int = getattr(backend, "most_features_at_first", n_features)
+        # A backend with many columns per feature has a smaller limit.
+        self.most_at_first: int = min(n_features, getattr(backend, "most_features_at_first", MOST_AT_FIRST))
         self.most_ones = min(self.strings.most_ones, self.most_at_first)  # of a random one
         super().__init__(
             train, backend, metric, n_bits, objectives, crossover, mutation, workers, n_counted=n_features, vtype=bool
@@ -174,7 +176,7 @@ class FeatureSelection(Stage):
         additive = isinstance(self.backend, AdditiveRLS)
         path = self.backend.forward_path(self.train, half) if additive else forward_path(A, b, half)
         forward = self._strings_of(path)[:half]
-        if self.train.n_features > MOST_BACKWARD or n <= half:
+        if self.train.n_features > MOST_AT_FIRST or n <= half:
             return forward
         backward = self._strings_of(backward_path(A, b)[: self.most_at_first])
         return np.concatenate((forward, backward[evenly_spaced(len(backward), n - half)]))
@@ -194,7 +196,7 @@ class FeatureSelection(Stage):
         else:
             # The trace is 0 if all features are denormal, because their squares vanish.
             alpha, target = 0.01 * float(np.trace(moments.gram)) / self.train.n_features or 1.0, UNIT
-        return moments.gram + alpha * np.eye(self.train.n_features), moments.moment(target)
+        return plus_ridge(moments.gram, alpha), moments.moment(target)
 
     def pareto_front(self, most: int | None = None) -> Matrix | None:
         """Return the front of all strings if it is proved, shape (n_members, n_objectives); else None.

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from moerank.arrays import Mask, Matrix
 from moerank.checks import NotNegative, Positive, check_share, check_square
 from moerank.data import RankingData, centre_in_queries
-from moerank.kernels.algebra import product, ridge_subsets, square
+from moerank.kernels.algebra import plus_ridge, product, ridge_subsets, square
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.base import Backend, Grid, LinearRanker
 from moerank.training.masks import Masks
@@ -112,7 +112,7 @@ class RankRLS(Backend):
         return self._solved(SQUARED, 0.5 / self.alpha, pairs_for(train, masks, target), masks, start)
 
     def _closed_form(self, A: Matrix, b: Matrix, features: Mask) -> Matrix:
-        return ridge_subsets(A + self.alpha * np.eye(len(b)), b, features)
+        return ridge_subsets(plus_ridge(A, self.alpha), b, features)
 
     def _on_queries(self, train: RankingData, queries: Mask, masks: Masks, target: Target) -> Matrix:
         """Train on the queries in each row, or in the one row that all share, from a matrix for each query."""

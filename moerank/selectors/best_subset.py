@@ -14,7 +14,7 @@ from moerank.checks import Count, NotNegative, Positive, check_room
 from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import ROUNDING, known_costs
 from moerank.data.inputs import column_mask, listed
-from moerank.kernels.algebra import ridge_subsets
+from moerank.kernels.algebra import plus_ridge, ridge_subsets
 from moerank.kernels.subset_tree import TOLERANCE, Incumbents, Tree, Units, grow_tree, room_for
 from moerank.kernels.threads import one_blas_thread
 from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, best_of_each_size
@@ -174,7 +174,7 @@ class BestSubset(Selection, LinearRanker):
         allowed = np.flatnonzero((np.diag(moments.gram) > 0) & ~excluded | included)
         if not len(allowed):
             raise ValueError(f"exclude leaves none of the features of {train.name} that vary")
-        A = moments.gram + self.alpha_ * np.eye(train.n_features)
+        A = plus_ridge(moments.gram, self.alpha_)
         lost = ValueError(
             f"alpha={self.alpha_:g} is too small next to the squares of the features of {train.name}: the losses "
             "are lost in rounding; take a larger alpha, or scale the features, for instance by query_level_norm"

@@ -48,7 +48,7 @@ class PairMoments:
 
         def compute() -> PairMoments:
             *sums, n_pairs = _sums(data if document_mask is None else data.with_rows(np.flatnonzero(document_mask)))
-            return cls(*(total / n_pairs for total in sums))
+            return cls(*(np.divide(total, n_pairs, out=total) for total in sums))
 
         return data.remember(("pair moments", subset), compute)
 
