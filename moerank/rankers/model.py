@@ -204,7 +204,7 @@ class Model(BaseModel):
     ('BM25', 'PageRank')
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
     names: tuple[str, ...]
     columns: tuple[int, ...]
