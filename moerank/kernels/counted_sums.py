@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from moerank.arrays import Integers, Vector
-from moerank.kernels.compiled import kernel
+from moerank.kernels.compiled import kernel, read_only
 
 # Terms of the expansion around the middle of a cell one bandwidth wide: the rest is below 1e-15 of a sample's peak.
 TERMS = 22
@@ -34,7 +34,7 @@ class LabelledPairs:
     """
 
     def __init__(self, y: Integers, offsets: Integers) -> None:
-        self.offsets = offsets
+        self.offsets = read_only(offsets)
         self.level, self.n_levels = _levels(y, offsets)
         everything = MarginPairs(self, np.zeros(len(y)))
         self.n_better, self.n_worse = everything.n_better, everything.n_worse

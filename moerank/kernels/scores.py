@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from moerank.arrays import Array, Floats, Integers, Matrix, Vector
-from moerank.kernels.compiled import kernel
+from moerank.kernels.compiled import kernel, read_only
 from moerank.kernels.lanes import lanes
 from moerank.kernels.pair_pass import project, used_features
 from moerank.kernels.threads import in_pieces
@@ -21,7 +21,7 @@ def linear_scores(X: Floats, W: Matrix) -> Matrix:
     on their row and on the batch, and so break ties at random. O(n_documents · n_individuals · k), k the number of
     features that any of the neighbours in a vector uses.
     """
-    scores: Matrix = _scores(X, W, lanes(X.dtype.type))
+    scores: Matrix = _scores(read_only(X), W, lanes(X.dtype.type))
     return scores
 
 
@@ -49,9 +49,8 @@ def values_by_blocks(
         for begin, end in part:
             within = offsets[begin : end + 1]
             scores = linear_scores(np.ascontiguousarray(X[within[0] : within[-1]]), W)
-            from_0 = within - within[0]
-            from_0.flags.writeable = False  # like those of a RankingData, or kernels would be compiled twice
-            values[begin:end] = measure(scores, from_0, *_part_of_plan(plan, begin, end, within))
+            part_of_plan = _part_of_plan(plan, begin, end, within)
+            values[begin:end] = measure(read_only(scores), read_only(within - within[0]), *part_of_plan)
 
     in_pieces(fill, blocks, workers, 1)
     return values
