@@ -84,7 +84,7 @@ class Process:
         socket.send_fds(server, [request], [writes for _, writes in pipes])
         for _, writes in pipes:
             os.close(writes)
-        self._reads = [open(reads) for reads, _ in pipes]
+        self._reads = [os.fdopen(reads) for reads, _ in pipes]
 
     def communicate(self):
         """Wait for the end of the process; return what it has printed as output and errors."""
