@@ -17,11 +17,12 @@ def linear_scores(X: Floats, W: Matrix) -> Matrix:
     """Return the scores (n_documents, n_individuals) of the rankers in the rows of W (n_individuals, n_features).
 
     X (n_documents, n_features) is copied unless it is C-contiguous. A score is summed in the precision of X, to which W
-    is rounded, in feature order. A product by a linear algebra library may give two identical documents different last bits, depending
-    on their row and on the batch, and so break ties at random. O(n_documents · n_individuals · k), k the number of
-    features that any of the neighbours in a vector uses.
+    is rounded, in feature order. A product by a linear algebra library may give two identical documents different last
+    bits, depending on their row and on the batch, and so break ties at random. O(n_documents · n_individuals · k), k
+    the number of features that any of the neighbours in a vector uses.
     """
-    scores: Matrix = _scores(*map(read_only, map(np.ascontiguousarray, (X, W))), lanes(X.dtype.type))
+    tables = read_only(np.ascontiguousarray(X)), read_only(np.ascontiguousarray(W))
+    scores: Matrix = _scores(*tables, lanes(X.dtype.type))
     return scores
 
 
