@@ -26,6 +26,7 @@ from moerank.checks import Count, Parameters, check_at_least, check_fields, most
 from moerank.data import RankingData
 from moerank.data.inputs import checked_scores, require_data
 from moerank.data.ranking_data import labels_alone
+from moerank.kernels.compiled import read_only
 from moerank.kernels.counted_ranks import average_precision, mean_over_queries, normalised_gain, sum_over_queries
 from moerank.kernels.linear_gain import few_ranks, gain_of_linear
 from moerank.kernels.scores import linear_scores, values_by_blocks
@@ -206,7 +207,7 @@ class _CountedMetric(Metric):
         """Return the arguments of the kernel that depend on `data` alone: those after scores and query offsets."""
 
     def values(self, data: RankingData, scores: Matrix) -> Matrix:
-        return self._kernel(scores, data.offsets, *self._plan_of(data))
+        return self._kernel(read_only(scores), data.offsets, *self._plan_of(data))
 
     def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         # The kernels that count up to rank 16 compute gains only.

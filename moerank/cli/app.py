@@ -87,7 +87,7 @@ def main() -> None:
     """Run the command line."""
     # The imports of a run create a quarter of a million long-lived objects. With Python's default threshold of 700 the
     # garbage collector scans them so often that a short run takes half a second longer.
-    gc.set_threshold(10_000)
+    gc.set_threshold(100_000)
     escape_what_cannot_be_written()
     warn_once = functools.cache(lambda text: notice(f"warning: {text}"))  # the cells of a study share their data
     warnings.showwarning = lambda message, *_: warn_once(str(message))

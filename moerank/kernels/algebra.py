@@ -105,7 +105,9 @@ def factorise(B: Matrix, feature_mask: Mask) -> Matrix:
     factors = np.zeros((lanes, n_features, n_features))
     for lane in range(lanes):
         if lane > 0 and (feature_mask[lane] == feature_mask[lane - 1]).all():
-            factors[lane] = factors[lane - 1]
+            for i in range(n_features):
+                for j in range(i + 1):
+                    factors[lane, i, j] = factors[lane - 1, i, j]
         else:
             _factor_one(B, np.flatnonzero(feature_mask[lane]), factors[lane])
     return factors

@@ -37,6 +37,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import llvmlite
 import numba
+import numpy as np
 from filelock import FileLock
 from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
@@ -45,6 +46,7 @@ from platformdirs import user_cache_path
 
 from moerank.files import is_private
 
+A = TypeVar("A", bound=np.ndarray[Any, Any])
 F = TypeVar("F", bound=Callable[..., object])
 Entry: TypeAlias = tuple[str, str, float]
 
@@ -172,6 +174,13 @@ def _folders() -> list[Path]:
         file=sys.stderr,
     )
     return private
+
+
+def read_only(array: A) -> A:
+    """Return a view for reading alone: kernels would be compiled for arrays of both kinds."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def is_on_disk(function: Callable[..., object]) -> bool:

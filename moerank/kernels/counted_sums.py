@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from moerank.arrays import Integers, Vector
-from moerank.kernels.compiled import kernel
+from moerank.kernels.compiled import kernel, read_only
 
 # Terms of the expansion around the middle of a cell one bandwidth wide: the rest is below 1e-15 of a sample's peak.
 TERMS = 22
@@ -34,7 +34,7 @@ class LabelledPairs:
     """
 
     def __init__(self, y: Integers, offsets: Integers) -> None:
-        self.offsets = offsets
+        self.offsets = read_only(offsets)
         self.level, self.n_levels = _levels(y, offsets)
         everything = MarginPairs(self, np.zeros(len(y)))
         self.n_better, self.n_worse = everything.n_better, everything.n_worse
@@ -120,7 +120,9 @@ def _sort_by_score(z: Vector, offsets: Integers) -> tuple[Integers, Integers, Ve
     centred = np.empty(len(z))
     for q in range(len(offsets) - 1):
         begin, end = offsets[q], offsets[q + 1]
-        order[begin:end] = begin + np.argsort(z[begin:end])
+        by_score = np.argsort(z[begin:end])
+        for p in range(begin, end):
+            order[p] = begin + by_score[p - begin]
         middle = z[order[(begin + end) // 2]]
         low = high = begin
         # Both ends test the same difference, so that a pair counts for both of its documents or for neither.
@@ -184,7 +186,6 @@ def sum_of_first(tree: Vector | Integers, n: int) -> np.float64 | np.int64:
     return total
 
 
-@kernel
 def gaussian_density(samples: Vector, points: Vector, bandwidth: float) -> Vector:
     """Return the density (1 / M h) Σⱼ φ((x − xⱼ) / h) of M samples at each point x, φ the standard normal density.
 
@@ -196,7 +197,12 @@ def gaussian_density(samples: Vector, points: Vector, bandwidth: float) -> Vecto
 
     with the Hermite polynomials Heₖ: the samples of a cell are summed up once, whatever the number of points.
     """
-    ordered = np.sort(samples) / bandwidth
+    density: Vector = _density(np.sort(samples) / bandwidth, points, bandwidth)  # compiled, a sort takes seconds
+    return density
+
+
+@kernel
+def _density(ordered: Vector, points: Vector, bandwidth: float) -> Vector:
     density = np.zeros(len(points))
     moments = np.empty((len(ordered), TERMS))
     middles = np.empty(len(ordered))

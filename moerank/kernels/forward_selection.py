@@ -76,8 +76,8 @@ def _select(best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument
     block, lane = best // GROUP_SIZE, best % GROUP_SIZE
     c = 1.0 / (1.0 + power[block, lane])
     d = c * target[block, lane]
-    column[:] = C[block * n_documents : (block + 1) * n_documents, lane]
-    scaled[:] = U[block * n_documents : (block + 1) * n_documents, lane]
+    for i in range(n_documents):
+        column[i], scaled[i] = C[block * n_documents + i, lane], U[block * n_documents + i, lane]
     _changes(C, X[best], c, change)
     for q in range(len(g)):
         begin, end = offsets[q], offsets[q + 1]
@@ -85,7 +85,9 @@ def _select(best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument
         through[q] = dot(u, v)
         g[q] = 1.0 / (through[q] - 1.0 / c)
         inner = dot(u, a[begin:end]) - d * through[q]
-        p[begin:end] += (-d - g[q] * inner) * u
+        factor = -d - g[q] * inner
+        for i in range(begin, end):
+            p[i] += factor * scaled[i]
     a += -d * column
     power -= change * change / c
     target -= change * target[block, lane]

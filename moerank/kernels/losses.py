@@ -257,7 +257,8 @@ def descend(X: Matrix, target: Vector, offsets: Integers, rate: float, n_epochs:
                     gradient[f] += error * X[i, f]
             for f in range(n_features):
                 w[f] -= rate * gradient[f]
-        W[epoch] = w
+        for f in range(n_features):
+            W[epoch, f] = w[f]
     return W
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from moerank.arrays import Array, Floats, Integers, Matrix, Vector
-from moerank.kernels.compiled import kernel
+from moerank.kernels.compiled import kernel, read_only
 from moerank.kernels.lanes import lanes
 from moerank.kernels.pair_pass import project, used_features
 from moerank.kernels.threads import in_pieces
@@ -16,12 +16,13 @@ from moerank.kernels.threads import in_pieces
 def linear_scores(X: Floats, W: Matrix) -> Matrix:
     """Return the scores (n_documents, n_individuals) of the rankers in the rows of W (n_individuals, n_features).
 
-    X (n_documents, n_features) is C-contiguous. A score is summed in the precision of X, to which W is rounded, in
-    feature order. A product by a linear algebra library may give two identical documents different last bits, depending
-    on their row and on the batch, and so break ties at random. O(n_documents · n_individuals · k), k the number of
-    features that any of the neighbours in a vector uses.
+    X (n_documents, n_features) is copied unless it is C-contiguous. A score is summed in the precision of X, to which W
+    is rounded, in feature order. A product by a linear algebra library may give two identical documents different last
+    bits, depending on their row and on the batch, and so break ties at random. O(n_documents · n_individuals · k), k
+    the number of features that any of the neighbours in a vector uses.
     """
-    scores: Matrix = _scores(X, W, lanes(X.dtype.type))
+    tables = read_only(np.ascontiguousarray(X)), read_only(np.ascontiguousarray(W))
+    scores: Matrix = _scores(*tables, lanes(X.dtype.type))
     return scores
 
 
@@ -38,7 +39,7 @@ def values_by_blocks(
 
     measure : a kernel of `moerank.kernels.counted_ranks`
     plan : its arguments after scores and offsets, for all queries
-    X, W : as in `linear_scores`; X in any order of memory
+    X, W : as in `linear_scores`
     offsets : (n_queries + 1,)
     blocks : where the queries of each block begin and end
     workers : threads that share the blocks
@@ -48,10 +49,9 @@ def values_by_blocks(
     def fill(part: Sequence[tuple[int, int]]) -> None:
         for begin, end in part:
             within = offsets[begin : end + 1]
-            scores = linear_scores(np.ascontiguousarray(X[within[0] : within[-1]]), W)
-            from_0 = within - within[0]
-            from_0.flags.writeable = False  # like those of a RankingData, or kernels would be compiled twice
-            values[begin:end] = measure(scores, from_0, *_part_of_plan(plan, begin, end, within))
+            scores = linear_scores(X[within[0] : within[-1]], W)
+            part_of_plan = _part_of_plan(plan, begin, end, within)
+            values[begin:end] = measure(read_only(scores), read_only(within - within[0]), *part_of_plan)
 
     in_pieces(fill, blocks, workers, 1)
     return values

@@ -236,8 +236,10 @@ def forward_blocks(total: Matrix, first: Integers, n_steps: int) -> Integers:
             if left[f]:
                 i, j = first[f], first[f + 1]
                 rows = np.empty((j - i, j - i + 1))
-                rows[:, :-1] = total[i:j, i:j]
-                rows[:, -1] = total[i:j, n]
+                for a in range(j - i):
+                    for b in range(j - i):
+                        rows[a, b] = total[i + a, i + b]
+                    rows[a, j - i] = total[i + a, n]
                 _eliminate(rows, 0)
                 fall = (rows[:, -1] ** 2).sum()
                 if fall > most:
@@ -245,7 +247,9 @@ def forward_blocks(total: Matrix, first: Integers, n_steps: int) -> Integers:
         left[order[step]] = False
         i, j = first[order[step]], first[order[step] + 1]
         rows = total[i:j].copy()
-        rows[:, :i] = total[:i, i:j].T
+        for a in range(j - i):
+            for b in range(i):
+                rows[a, b] = total[b, i + a]
         _eliminate(rows, i)
         subtract_squares(rows, np.ones(j - i), total)
     return order
@@ -258,9 +262,13 @@ def _eliminate(rows: Matrix, begin: int) -> None:
         pivot = rows[k, begin + k]
         if pivot <= 0.0:  # lost in rounding
             pivot = LEAST_PIVOT
-        rows[k] /= np.sqrt(pivot)
+        root = np.sqrt(pivot)
+        for f in range(rows.shape[1]):
+            rows[k, f] /= root
         for i in range(k + 1, len(rows)):
-            rows[i] -= rows[k, begin + i] * rows[k]
+            factor = rows[k, begin + i]
+            for f in range(rows.shape[1]):
+                rows[i, f] -= factor * rows[k, f]
 
 
 @kernel

@@ -102,7 +102,9 @@ def grow_tree(tree: Tree, units: Units, best: Incumbents, low: int, high: int, n
                 for e in range(c):
                     value -= V[e, pivot] * V[e, column]
                 V[c, column] = value
-            V[c, pivot : last + 1] /= np.sqrt(V[c, pivot])
+            root = np.sqrt(V[c, pivot])
+            for column in range(pivot, last + 1):
+                V[c, column] /= root
         for a in range(left):
             begin = first[i + 1 + a]
             own = first[i + 2 + a] - begin
@@ -140,7 +142,8 @@ def grow_tree(tree: Tree, units: Units, best: Incumbents, low: int, high: int, n
         level += 1
         tree.loss[level] = loss
         tree.counts[level] = left, left - 1, n_included
-        tree.units[level, :left], tree.rise[level, :left] = free[order], rise[order]
+        for a in range(left):
+            tree.units[level, a], tree.rise[level, a] = free[order[a]], rise[order[a]]
         n_rows = 0
         source = np.empty(last - first[i + 1] + 1, np.int64)
         for a in range(left):

@@ -110,7 +110,10 @@ AsJson = pydantic.PlainSerializer(_as_json, when_used="json")
 class Section(pydantic.BaseModel):
     """A table of settings: unknown keys are errors."""
 
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True)
+    # Schemas are built when they are first used: they would take a tenth of the imports of this package.
+    model_config = pydantic.ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True, defer_build=True
+    )
 
     def check_plain(self) -> None:
         """Raise a ValueError if a setting is an object that no file can hold."""

@@ -177,7 +177,7 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     def _system(self, data: RankingData, masks: Masks, prior: _Prior | None = None) -> System:
         prior = prior or _Prior.of(data, Bins.of(data, self.n_bins), self.smooth)
         moments = step_moments(data, prior.bins, masks)
-        A = prior.root(prior.root(moments.gram).T)
+        A = np.ascontiguousarray(prior.root(prior.root(moments.gram).T))
         return System(prior, A, prior.root(moments.moment(TARGETS[self.target])[None])[0])
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:

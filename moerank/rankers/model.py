@@ -20,6 +20,7 @@ from moerank.data import PER_QUERY, UNSCALED, FittedScaling, RankingData, Scalin
 from moerank.data.inputs import as_table, column_names, without_values
 from moerank.data.scaling import QueryRule
 from moerank.files import read_json
+from moerank.kernels.compiled import read_only
 from moerank.kernels.scores import linear_scores, tree_scores
 
 __all__ = ["PROVENANCE", "Forest", "Integer", "Model", "Number", "check_entries"]
@@ -119,7 +120,7 @@ class Forest:
         if max(self.columns, default=-1) >= X.shape[1]:
             raise ValueError(f"the trees split by column {max(self.columns)}, but the table has {X.shape[1]} columns")
         lists = self._arrays if roots is None else [*self._arrays[:-1], np.array(roots, np.int64)]
-        return tree_scores(np.ascontiguousarray(X, np.float64), *lists)
+        return tree_scores(read_only(np.ascontiguousarray(X, np.float64)), *lists)
 
     @cached_property
     def _arrays(self) -> list[Array]:
@@ -204,7 +205,7 @@ class Model(BaseModel):
     ('BM25', 'PageRank')
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
     names: tuple[str, ...]
     columns: tuple[int, ...]

@@ -112,7 +112,7 @@ class RankRLS(Backend):
         return self._solved(SQUARED, 0.5 / self.alpha, pairs_for(train, masks, target), masks, start)
 
     def _closed_form(self, A: Matrix, b: Matrix, features: Mask) -> Matrix:
-        return ridge_subsets(plus_ridge(A, self.alpha), b, features)
+        return ridge_subsets(plus_ridge(A, self.alpha), b, np.ascontiguousarray(features))
 
     def _on_queries(self, train: RankingData, queries: Mask, masks: Masks, target: Target) -> Matrix:
         """Train on the queries in each row, or in the one row that all share, from a matrix for each query."""
