@@ -153,7 +153,8 @@ def _folders() -> list[Path]:
     """
     name = f"kernels-{blake2b(str(HERE).encode(), digest_size=8).hexdigest()}"
     chosen = [Path(numba.config.CACHE_DIR)] if numba.config.CACHE_DIR else []
-    temporary = Path(tempfile.gettempdir(), f"moerank-{os.geteuid()}")
+    user = getattr(os, "geteuid", int)()  # 0 on Windows, where each user has a folder for temporary files
+    temporary = Path(tempfile.gettempdir(), f"moerank-{user}")
     private: list[Path] = []
     for parent in (*chosen, HERE / "__pycache__", user_cache_path("moerank"), temporary):
         folder = parent.absolute() / f"{name}-{STAMP}"
