@@ -130,7 +130,8 @@ def test_a_run_needs_nothing_that_windows_lacks(tiny_problem_file, tmp_path):
     libraries = "filelock, lightgbm, matplotlib.figure, numba, pandas, pymoo.optimize, rich.progress, sklearn, typer"
     run = ["run", str(tiny_problem_file), "--solver", "rankrls", "--out", "run", "--quiet"]
     code = f"import importlib, os, signal, sys\nimport {libraries}\nsys.modules['fcntl'] = None\n"
-    code += f"del signal.pthread_sigmask, os.geteuid, os.O_NONBLOCK\nfor name in {modules}: importlib.import_module(name)\n"
+    code += "del signal.pthread_sigmask, os.geteuid, os.O_NONBLOCK\n"
+    code += f"for name in {modules}: importlib.import_module(name)\n"
     code += f"del sys.modules['fcntl']\nsys.argv[1:] = {run}\nimportlib.import_module('moerank.cli').main()"
     result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (0, "")
