@@ -39,7 +39,7 @@ BEGIN = """\
   takes .08 ms; `LinearSVC` alone takes a hundred times as long. RankRLS takes .005 ms, and `Ridge` 300 to 400 times as
   long ([one individual](#one-individual-of-a-search)).
 * **The staircase search finds better fronts than the published searches after 1,000 evaluations** on the six problems
-  on which it was developed. After 10,000 few differences are shown
+  on which it was developed. After 10,000 we detect few differences
   ([which search](#which-search-finds-the-best-front)).
 * **Greedy RankRLS selects ten features in 13 ms.** Retraining selects the same features in 2 to 20 s
   ([ten features](#ten-features-by-greedy-rankrls)).
@@ -53,7 +53,7 @@ BEGIN = """\
 
 Ratios are comparable between machines, seconds are not. Except where a section says otherwise, the data are the first
 folds of MQ2008 (9,630 training documents, 46 features) and OHSUMED (9,219 documents, 45 features). Everything runs on
-one thread of an idle machine, after its code has been compiled. This command makes the tables again:
+one thread of an idle machine, after its code has been compiled. This command prints the tables:
 
 ```sh
 python docs/benchmarks.py --data DIR
@@ -70,7 +70,7 @@ SEARCHES = """\
 ```
 
 Other pages contain further measurements: [the usual tools on the same data](guide/expectations.md),
-[large data](guide/large_data.md), and the [published results](theory/published.md) beside ours.
+[large data](guide/large_data.md), and the [published results](theory/published.md) and ours.
 """
 
 

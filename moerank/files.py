@@ -78,7 +78,8 @@ def replace_file(path: Path, content: bytes) -> None:
 
 def open_regular(path: Path) -> BinaryIO:
     """Open a regular file to read its bytes; refuse folders, devices and pipes, which wait for a writer."""
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+    unblocked = getattr(os, "O_NONBLOCK", 0)  # Windows has no such flag
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | unblocked))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(f"{path} is a pipe or a device, not a file")
@@ -97,8 +98,13 @@ def harmless(value: Value) -> Value | str:
 
 
 def is_private(folder: Path) -> bool:
-    """Return whether a path is a folder, not a link, that the user or root owns and nobody else may write to."""
+    """Return whether a path is a folder, not a link, that the user or root owns and nobody else may write to.
+
+    Windows has other rights than owners and modes, so any folder passes there.
+    """
     status = folder.lstat()
+    if not hasattr(os, "geteuid"):
+        return stat.S_ISDIR(status.st_mode)
     owned = status.st_uid in (0, os.geteuid())  # root may write everywhere
     return stat.S_ISDIR(status.st_mode) and owned and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 

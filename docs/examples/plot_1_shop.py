@@ -2,7 +2,7 @@
 A shop
 ======
 
-Which signals of a product help to rank it? In the bundled shop we know, because its data are made: eight of fifty.
+Which signals of a product help to rank it? In the bundled shop we know, because its data are synthetic: eight of fifty.
 """
 
 import textwrap
@@ -12,8 +12,8 @@ from moerank.figures import RUN_FIGURES
 from moerank.studies.run_fold import run_fold
 
 # %%
-# This is ``moerank run shop``. A middling price sells best, and new products have an advantage, which no weight of a
-# linear ranker can say. So the ranker adds a step function of each feature.
+# This is ``moerank run shop``. A medium price sells best, and new products have an advantage, which no weight of a
+# linear ranker can express. So the ranker is a sum of step functions, one for each feature.
 
 result = run_fold(mr.load_problem("shop"), 1, "mofsrank-staircase", baselines=False)
 print(textwrap.fill(", ".join(result.names(result.best.features)), 88))

@@ -2,8 +2,8 @@
 What each feature adds
 ======================
 
-Is a low price better than a high one? In the bundled shop neither sells: buyers take a middling price for the best,
-which no weight of a linear ranker can say. An additive ranker has a step function of each feature instead.
+Is a low price better than a high one? In the bundled shop a medium price sells best, which no weight of a linear ranker
+can express. An additive ranker has a step function of each feature instead.
 """
 
 import moerank as mr

@@ -57,7 +57,7 @@ def compile_command() -> None:
 # Each command imports what it needs when it runs, so that --help answers at once.
 app = typer.Typer(
     help="Feature selection for learning to rank by evolutionary multi-objective optimisation.",
-    epilog="Begin with:  moerank run digits",
+    epilog="Begin with:  moerank run shop",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,

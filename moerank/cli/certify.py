@@ -78,9 +78,7 @@ def judge_command(
     new: Annotated[Path, typer.Argument(help="LETOR, CSV or Parquet file with raw values of the features.")],
     against: Annotated[
         Path | None,
-        typer.Option(
-            metavar="RESULT", help="The run whose model to compare with; by default the ranker on all features."
-        ),
+        typer.Option(metavar="RESULT", help="Run with the model to compare; by default the ranker on all features."),
     ] = None,
     fail_on: Annotated[
         list[str] | None,
@@ -122,7 +120,7 @@ def stability_command(
     fold: Annotated[int, typer.Option(min=1, help="Fold of the problem.")] = 1,
     solver: options.SolverName = None,
     set_: options.Settings = None,
-    size: Annotated[int | None, typer.Option(min=1, help="Most features; by default what the bound allows.")] = None,
+    size: Annotated[int | None, typer.Option(min=1, help="Largest size; by default what the bound allows.")] = None,
     threshold: Annotated[float, typer.Option(help="Share of the halves that must select a feature, above 0.5.")] = 0.75,
     pairs: Annotated[int, typer.Option(min=1, help="How often to halve the training queries.")] = 25,
     seed: options.Seed = 0,
@@ -131,12 +129,12 @@ def stability_command(
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Say which features can be relied on.
+    """Find the features that most halves of the training queries select.
 
     The solver selects features on random halves of the training queries. The
     command prints the features that most halves select, with a bound on the
     expected number of false ones among them. It writes stability.json and
-    stability.png to the folder. The same command goes on after Ctrl-C.
+    stability.png to the folder. After Ctrl-C the same command continues.
 
     Examples
     --------

@@ -154,12 +154,8 @@ def ingest_command(
         typer.Option(metavar="QUERY,DOCUMENT,GRADE", help="Columns of the judgments; by default guessed by name."),
     ] = None,
     labels: LabelsOption = None,
-    log: Annotated[
-        str | None, typer.Option(help="Which log to read, such as main or matchfeatures, or the Solr field.")
-    ] = None,
-    document: Annotated[
-        str | None, typer.Option("--id", help="Solr or Vespa field with the document id, such as sku.")
-    ] = None,
+    log: Annotated[str | None, typer.Option(help="Log to read, such as main, or the Solr field.")] = None,
+    document: Annotated[str | None, typer.Option("--id", help="Field of document ids in Solr or Vespa.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Leave out this feature; repeatable.")] = None,
     unjudged: Annotated[
         int | None, typer.Option(min=0, help="Label of unjudged documents; by default they are left out.")
@@ -168,8 +164,8 @@ def ingest_command(
     """Join the feature logs of a search engine and relevance judgments into a table.
 
     A log has one response of Elasticsearch, OpenSearch, Solr or Vespa per
-    line: {"query": "trail shoes", "response": {...}}. The Parquet file tells
-    moerank run which columns it has.
+    line: {"query": "trail shoes", "response": {...}}. The Parquet file
+    records which column is what.
 
     Examples
     --------

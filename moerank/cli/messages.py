@@ -139,7 +139,8 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
         os.close(reader)
 
     reader, writer = os.pipe()
-    os.set_blocking(writer, False)
+    if hasattr(os, "set_blocking"):  # not on Windows before Python 3.12
+        os.set_blocking(writer, False)
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     wakeup = signal.set_wakeup_fd(writer)  # each signal is written there at once, whatever the main thread does
     Thread(target=watch, daemon=True).start()

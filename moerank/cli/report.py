@@ -68,7 +68,9 @@ def plot_command(
     exact: Annotated[
         bool, typer.Option("--exact", help="For accuracy: exactly k features instead of at most.")
     ] = False,
-    no_title: Annotated[bool, typer.Option("--no-title", help="Leave out the title, as for a caption.")] = False,
+    no_title: Annotated[
+        bool, typer.Option("--no-title", help="Leave out the title, if a caption replaces it.")
+    ] = False,
     width: Annotated[float, typer.Option(min=40, help="Width in millimetres, such as 84.")] = 86.36,
     names: Annotated[str, typer.Option(metavar="OLD=NEW,…", help="Other names for solvers.")] = "",
     out: Annotated[Path | None, typer.Option(help="File; its ending sets the format: png, pdf or svg.")] = None,

@@ -60,15 +60,15 @@ def run_command(
 ) -> None:
     r"""Select features on one fold of a problem, or on all, and compare them with baselines.
 
-    The command prints which features to use, or to keep all of them. The rows
-    below show some sets of features with their metric on validation and test
-    queries; --table shows all sets and the baselines, also by MAP and on
-    training queries. The command writes result.json, front.csv, model.json
-    and figures to the folder; it never overwrites files that moerank did not
-    write. The very first run compiles kernels, which takes some twenty
-    seconds. With --quiet it prints only the verdict and errors. If the folder
-    holds a finished run, its result is printed, and it is repeated only if
-    the data or moerank have changed.
+    The command says which features to use, or advises to keep all of them.
+    The rows below show some sets of features with their metric on validation
+    and test queries; --table shows all sets and the baselines, also by MAP
+    and on training queries. The command writes result.json, front.csv,
+    model.json and figures to the folder; it never overwrites files that
+    moerank did not write. The very first run compiles kernels, which takes
+    some twenty seconds. With --quiet it prints only the verdict and errors.
+    If the folder holds a finished run, the command prints its result, and
+    repeats it only if the data or moerank have changed.
 
     The exit code is 0 after success, 2 after an error, 130 after Ctrl-C.
 

@@ -133,7 +133,7 @@ def _show_results(study: Study, *, as_json: bool) -> None:
 def searches_command(
     problems: Annotated[list[str], typer.Argument(help="moerank-6, moerank-held-out, problem files or problems.")],
     algorithms: Annotated[
-        str, typer.Option(help="Names of searches, or package.module:name of a function of yours; see below.")
+        str, typer.Option(help="Names of searches, or package.module:name of your own function; see below.")
     ] = "nsga2,staircase",
     objective: Annotated[str, typer.Option(help="error, or loss, whose best fronts can be proved.")] = "error",
     evaluations: Annotated[int, typer.Option(min=1, help="Evaluations of each run.")] = 10_000,
@@ -144,15 +144,14 @@ def searches_command(
     out: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("results/searches"),
     allow_code: options.AllowCode = False,
 ) -> None:
-    """Compare searches for the features of the first fold of problems.
+    """Compare searches for feature subsets on the first fold of problems.
 
-    All searches get the same problems, start from the same seeds and have the
-    same evaluations. What a run evaluates beyond them does not count, and a
-    run that trains rankers without an evaluation fails. The last search is
-    the reference of the tests. A function of yours gets the problem and
-    returns a pymoo algorithm. The command prints the table of medians and
-    writes searches.html, with all indicators, tests and figures. Finished
-    runs are not repeated.
+    All searches get the same problems, seeds and number of evaluations.
+    Evaluations beyond this number do not count, and a run fails if it trains
+    rankers that are not counted. The tests compare with the last search. Your
+    own function gets the problem and returns a pymoo algorithm. The command
+    prints the table of medians and writes searches.html, with all indicators,
+    tests and figures. Finished runs are not repeated.
 
     Examples
     --------

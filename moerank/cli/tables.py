@@ -132,7 +132,7 @@ def paragraph(text: str, most_lines: int | None = None) -> str:
 def decision(result: Result) -> str:
     """Return what a reader decides by: the verdict, some sets of features with their values, and the chosen names."""
     best, verdict = result.best, result.verdict
-    seconds = f"{result.times.tuning + result.times.solver:.1f} s of the processor"
+    seconds = f"{result.times.tuning + result.times.solver:.1f} s of processor time"
     lines = [f"{result.problem}, fold {result.fold} · {result.solver}, seed {result.seed} · {seconds}", ""]
     if verdict is not None:
         lost = "On validation they lose at most one standard error"

@@ -1,4 +1,4 @@
-"""A made table of a shop: products for queries, and labels that follow eight features in curves and steps."""
+"""A synthetic shop: products for queries, and labels that follow eight features in curves and steps."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Run:
     judged, ranked = np.array(rows) >= 0, np.isfinite(scores)
     if not (judged & ranked).any():
         first = f"whose first is {keys[0][1]!r} of query {data.qid[0]}"
-        raise ValueError(f"{path}: none of its documents is in {data.name}, {first}; give the run for them")
+        raise ValueError(f"{path}: none of its documents is in {data.name}, {first}; give a run on these data")
     counts = {"unjudged": (~judged).sum(), "missing": (~ranked).sum(), "tied": n_tied}
     n_lacking = sum(keys[begin][0] not in run for begin in data.offsets[:-1])
     numbers = ", ".join(f"{count:,} {what}" for what, count in counts.items())

@@ -199,7 +199,7 @@ def search(
     [20, 40, 60, 80, 100]
     """
     if algorithm.problem is not None:
-        raise ValueError("search: the algorithm has been set up already; give a freshly made one")
+        raise ValueError("search: the algorithm has been set up already; give a new one")
     if type(algorithm.evaluator) is not Evaluator:
         raise ValueError("search: the algorithm has an evaluator of its own; use pymoo.optimize.minimize for it")
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed

@@ -157,11 +157,8 @@ def opensearch(ranker: Deployable, path: Path) -> Deployment:
     system = "OpenSearch with the plugin opensearch-learning-to-rank-base"
     if ranker.trees is None or (ranker.absent >= 0 and not any(entry.elasticsearch for entry in ranker.features)):
         return plugin_files(ranker, path, system)
-    as_zero = ranker.absent == 0
-    remark = "Use OpenSearch 3.8 or later for queries without a match: an earlier version treats it otherwise."
-    if as_zero:
-        remark = (
-            "Use OpenSearch 3.9 or later for queries without a match: an earlier version refuses this model. Before "
-            "3.2 the file of --format elasticsearch does the same."
-        )
+    version, earlier = "3.8", "score them differently."
+    if as_zero := ranker.absent == 0:
+        version, earlier = "3.9", "refuse this model. Before 3.2 use the file of --format elasticsearch."
+    remark = f"Use OpenSearch {version} or later for queries without a match: earlier versions {earlier}"
     return plugin_files(ranker, path, system, remark, missing_as_zero=as_zero)

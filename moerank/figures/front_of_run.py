@@ -41,7 +41,7 @@ def front_figure(result: Result) -> Figure:
     if not several:
         _put_band(axes, x, front, metric, len(result.queries["test"]))
     references = [baseline for baseline in result.baselines if baseline.name != "best single feature"]
-    best = max(baseline.scores["test"][metric] for baseline in references)
+    best = max((baseline.scores["test"][metric] for baseline in references), default=0.0)
     for number, (baseline, marker) in enumerate(zip(references, BASELINES, strict=False)):
         amount, value = _amount(baseline, counted), baseline.scores["test"][metric]
         axes.plot([amount], [value], marker, color=GREY, label=f"_{baseline.name}")

@@ -155,7 +155,8 @@ def _folders() -> list[Path]:
     """
     name = f"kernels-{blake2b(str(HERE).encode(), digest_size=8).hexdigest()}"
     chosen = [Path(numba.config.CACHE_DIR)] if numba.config.CACHE_DIR else []
-    temporary = Path(tempfile.gettempdir(), f"moerank-{os.geteuid()}")
+    # Windows has no user ids, but a folder for temporary files for each user.
+    temporary = Path(tempfile.gettempdir(), f"moerank-{getattr(os, 'geteuid', int)()}")
     private: list[Path] = []
     for parent in (*chosen, HERE / "__pycache__", user_cache_path("moerank"), temporary):
         folder = parent.absolute() / f"{name}-{STAMP}"
@@ -170,7 +171,7 @@ def _folders() -> list[Path]:
                     return private
     print(
         "moerank: compiled kernels are not kept, so each start takes up to a minute; "
-        "give NUMBA_CACHE_DIR a folder that only you can write",
+        "set NUMBA_CACHE_DIR to a folder that only you can write to",
         file=sys.stderr,
     )
     return private

@@ -11,7 +11,7 @@ const COLOURS = 7; // of the style sheet, c0 to c6
 const REACH = 40; // largest distance of the pointer from a member in pixels
 const HINT = "Point at a member, tap it, or use the arrow keys to go from one to the next. Large marks are the chosen members. " +
   "Marks at the lower edge lie below the axis.";
-const SEEDS = " If a solver has one run on a fold, it is shown for every seed.";
+const SEEDS = "  A solver with a single run on a fold appears for every seed.";
 
 function make(name, attributes, parent, text) {
   const made = document.createElementNS(SVG, name);
@@ -140,7 +140,7 @@ class Explorer {
     this.at = null;
     this.hint.replaceChildren();
     this.output.replaceChildren();
-    for (const text of [HINT + (this.seed.length > 1 ? SEEDS : ""), ...(missing.length ? [`Without a run on this fold with this seed: ${missing.join(", ")}.`] : [])]) {
+    for (const text of [HINT + (this.seed.length > 1 ? SEEDS : ""), ...(missing.length ? [`No run on this fold with this seed: ${missing.join(", ")}.`] : [])]) {
       add("div", { className: "note" }, this.hint, text);
     }
     this.drawn = points;

@@ -9,7 +9,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -129,7 +129,7 @@ class Store:
         if any(self._path(cell.key, part).is_file() for part in ("cells", "failures")):
             self.release(cell.key)
             return False
-        with writing(starts := self.folder / STARTS), starts.open("a") as log:
+        with writing(starts := self.folder / STARTS), starts.open("a", encoding="utf-8") as log:
             log.write(f"{cell.key} {os.getpid()} {cell.label}\n")
         return True
 
@@ -181,7 +181,8 @@ class Store:
     def release(self, name: str) -> None:
         """Release a claim: remove its file first and then the lock, because a waiting process makes a new file."""
         if (lock := self._locks.pop(name, None)) is not None:
-            (self.folder / CLAIMS / name).unlink(missing_ok=True)
+            with suppress(OSError):  # Windows removes no open file, but the lock does so when it is released
+                (self.folder / CLAIMS / name).unlink()
             lock.release()
 
 
@@ -245,7 +246,7 @@ def processes(n_processes: int) -> Iterator[Workers]:
     def start(cell: Work, data: str | Path | None) -> Future[Outcome]:
         settings = {"initializer": end_with, "initargs": (os.getpid(),), "env": ONE_THREAD}
         pool = idle.pop() if idle else ProcessPoolExecutor(1, **settings)
-        with _without_interrupts():
+        with _without_interrupts() if hasattr(signal, "pthread_sigmask") else nullcontext():  # Windows has no masks
             future = pool.submit(_run_elsewhere, cell, data, code_is_allowed())
         busy[future] = pool
         return future

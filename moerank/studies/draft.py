@@ -208,7 +208,7 @@ def draft_problem(
         if name is not None and name not in columns:
             raise ValueError(f"{first}: {unknown('column', name, list(columns))}")
     given = {"label": label, "query": query}
-    why = {role: "as given" if name else "as the file tells" for role, name in given.items()}
+    why = {role: "as given" if name else "as recorded in the file" for role, name in given.items()}
     label, query = (name or stored.get(role) for role, name in given.items())
     if not label:
         likely = [name for name, column in columns.items() if column.is_grade]

@@ -196,7 +196,7 @@ def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.Dat
     front.csv) and ``chosen``; ``n_features``; the metrics in the tables, such as ``train NDCG@10``; objectives beyond
     features and error, by name; ``instances`` (the share of the units of instance selection that the ranker was trained
     on); ``evaluations`` and ``trained`` of a search (individuals asked for, and the distinct ones among them, whose
-    rankers were trained); ``tuning seconds`` and ``training seconds`` of the processor; then the other metrics: NDCG
+    rankers were trained); ``tuning seconds`` and ``training seconds`` of processor time; then the other metrics: NDCG
     and precision at each of the ranks 1 to 10, MAP and MeanNDCG. NaN stands for values that a run does not have.
 
     Parameters

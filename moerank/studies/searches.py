@@ -112,7 +112,7 @@ class SearchRun(Stored):
     entered: list[list[float]]  # when an individual joined the front: evaluations, trained rankers, and its objectives
     n_evaluations: int
     n_trained: int
-    seconds: float  # of the processor
+    seconds: float  # of processor time
 
     def front(self, most: float = np.inf, count: str = "evaluations") -> Matrix:
         """Return the front after `most` evaluations or trained rankers, shape (n_members, n_objectives)."""
@@ -253,7 +253,7 @@ class SearchStudy:
         self.algorithms = dict(algorithms if isinstance(algorithms, Mapping) else named_searches(algorithms))
         for name, algorithm in self.algorithms.items():
             if getattr(algorithm, "problem", None) is not None:
-                raise ValueError(f"the algorithm {name} has been set up already; give a freshly made one")
+                raise ValueError(f"the algorithm {name} has been set up already; give a new one")
         self.problems = {name: copy(problem) for name, problem in problems.items()}
         for problem in self.problems.values():
             vars(problem).pop("cache", None)  # pymoo keeps known fronts there

@@ -400,7 +400,7 @@ class PlantedData(MadeData):
 
 
 class ShopData(MadeData):
-    """A made table of a shop with known relevant features; see `make_shop`."""
+    """A synthetic shop with known relevant features; see `make_shop`."""
 
     make = load_shop_fold
     source: Literal["shop"]

@@ -27,7 +27,7 @@ def test_the_report_of_a_log(command, files, tmp_path):
     ]
     again = command(*done.stdout.splitlines()[-1].removeprefix("next: moerank ").split())
     assert again.exit_code == 0
-    assert again.stderr.startswith("label: 'label', as the file tells\nquery: 'qid', as the file tells\n")
+    assert again.stderr.startswith("label: 'label', as recorded in the file\nquery: 'qid', as recorded in the file\n")
 
 
 def test_options_reach_the_table(command, files, tmp_path):

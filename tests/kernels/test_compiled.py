@@ -261,8 +261,8 @@ def test_folders_are_taken_in_order(package, tmp_path):
     output, errors = start(**given | NOWHERE).communicate()
     assert output == "2 False False\n"
     assert errors == (
-        "moerank: compiled kernels are not kept, so each start takes up to a minute; give NUMBA_CACHE_DIR a folder "
-        "that only you can write\n"
+        "moerank: compiled kernels are not kept, so each start takes up to a minute; set NUMBA_CACHE_DIR to a "
+        "folder that only you can write to\n"
     )
 
 

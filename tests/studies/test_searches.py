@@ -223,7 +223,7 @@ def test_a_search_that_hides_evaluations_is_refused(tmp_path):
         study.run()
     done = Staircase(16)
     minimize(Knapsack(), done, ("n_gen", 1), seed=1, copy_algorithm=False)
-    with pytest.raises(ValueError, match="the algorithm done has been set up already; give a freshly made one"):
+    with pytest.raises(ValueError, match="the algorithm done has been set up already; give a new one"):
         SearchStudy({"planted": stage}, {"done": done}, tmp_path)
 
 

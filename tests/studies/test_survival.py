@@ -106,6 +106,7 @@ class ThreadPool(ThreadPoolExecutor):
 def test_a_cell_that_finds_the_disk_full_is_no_failure(tiny_problem_file, tmp_path, monkeypatch, workers):
     """What a cell writes besides its result lies elsewhere: compiled kernels, temporary files."""
     monkeypatch.setattr("loky.ProcessPoolExecutor", ThreadPool)
+    monkeypatch.delattr("signal.pthread_sigmask")  # Windows has none
     study = Study([tiny_problem_file], ["rankrls"], tmp_path / "s")
 
     def full(*_, **__):
