@@ -4,7 +4,9 @@
     python tests/benchmarks/alternatives.py [--data DIR] [--seeds 3]
 
 Rows with RankRLS, tuned by validation data: the staircase search; Optuna with its default sampler for two objectives,
-given the same processor time; and scikit-learn's RFE. Rows with LightGBM's lambdarank, 100 trees of 15 leaves: RFE,
+given the same processor time; pymoo's NSGA-II with its own operators on our problem, for 10,000 evaluations; and
+scikit-learn's RFE and SequentialFeatureSelector, which adds ten features by validation in five parts. The row with
+RankSVM is LinearSVC on the differences of all pairs. Rows with LightGBM's lambdarank, 100 trees of 15 leaves: RFE,
 the k features of the largest gain, a sweep of LightGBM's penalty of features, and moerank's front with its members
 trained anew (refit). Each method offers rankers of several sizes; the best NDCG@10 of the validation queries chooses,
 ties go to fewer features. Test queries choose nothing. Differences from all features are paired by query, over the five
@@ -18,9 +20,17 @@ from time import process_time
 
 import frame
 import numpy as np
+import sklearn
 from lightgbm import LGBMRanker
+from pymoo.algorithms.moo.nsga2 import NSGA2
+from pymoo.operators.crossover.pntx import TwoPointCrossover
+from pymoo.operators.mutation.bitflip import BitflipMutation
+from pymoo.operators.sampling.rnd import BinaryRandomSampling
+from pymoo.optimize import minimize
 from rich.table import Table
-from sklearn.feature_selection import RFE
+from sklearn.feature_selection import RFE, SequentialFeatureSelector
+from sklearn.model_selection import GroupKFold
+from sklearn.svm import LinearSVC
 
 import moerank as mr
 from moerank.statistics import mean_and_error
@@ -76,6 +86,35 @@ def optuna_front(backend, train, seconds, seed):
     return masks, len(study.trials)
 
 
+def sequential(backend, train):
+    """Return the ten features that scikit-learn adds one after another; it can try none that never varies."""
+    ranker, varies = mr.RankRLS(alpha=backend.alpha), np.ptp(train.X64, axis=0) > 0
+    with sklearn.config_context(enable_metadata_routing=True):
+        ranker.set_fit_request(qid=True)
+        search = SequentialFeatureSelector(ranker, n_features_to_select=10, scoring=METRIC.scorer(), cv=GroupKFold(5))
+        search.fit(train.X64[:, varies], train.y, qid=train.qid, groups=train.qid)
+    mask = np.zeros(train.n_features, bool)
+    mask[np.flatnonzero(varies)[search.get_support()]] = True
+    return [mask]
+
+
+def plain_pymoo(backend, train, seed):
+    """Return the front of pymoo's NSGA-II with its own operators."""
+    problem = mr.FeatureSelection(train, backend=backend, metric=METRIC)
+    operators = {"crossover": TwoPointCrossover(), "mutation": BitflipMutation(), "sampling": BinaryRandomSampling()}
+    return list(minimize(problem, NSGA2(100, **operators), ("n_eval", 10_000), seed=seed).X)
+
+
+def linear_svc(train, vali):
+    """Return the weights of LinearSVC on the differences of all pairs, with the C that tunes RankSVM."""
+    better, worse = train.X64[train.pairs.better], train.X64[train.pairs.worse]
+    C = mr.RankSVM().tune(train, vali).C / (2 * len(better))
+    svm = LinearSVC(C=C, fit_intercept=False, dual=False).fit(
+        np.concatenate((better - worse, worse - better)), np.repeat([1, 0], len(better))
+    )
+    return lambda data: data.X64 @ svm.coef_[0]
+
+
 def methods(train, vali, seeds):
     """Yield the name, the kind of ranker, and a function that returns sets of features with their scores."""
     backend = mr.RankRLS().tune(train, vali)
@@ -117,11 +156,14 @@ def methods(train, vali, seeds):
 
     yield ALL, "RankRLS", lambda: weights([everything])
     yield ALL, "RankSVM", lambda: [(everything, mr.RankSVM().tune(train, vali).fit(train).predict)]
+    yield "LinearSVC", "RankSVM", lambda: [(everything, linear_svc(train, vali))]
     for seed in range(seeds):
         yield OURS_LINEAR, "RankRLS", lambda seed=seed: staircase(seed)
         yield "Optuna, equal time", "RankRLS", lambda seed=seed: optuna(seed)
+        yield "pymoo's NSGA-II", "RankRLS", lambda seed=seed: weights(plain_pymoo(backend, train, seed))
     eliminated = mr.RankRLS(alpha=backend.alpha)
     yield "scikit-learn's RFE", "RankRLS", lambda: weights(rfe(eliminated, train, qid=train.qid))
+    yield "scikit-learn's sequential selection", "RankRLS", lambda: weights(sequential(backend, train))
     yield ALL, "LambdaMART", lambda: forests([everything])
     yield "moerank, staircase, refit", "LambdaMART", refitted
     group = np.diff(train.offsets)

@@ -10,6 +10,7 @@ from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.constraints.as_penalty import ConstraintsAsPenalty
 from pymoo.optimize import minimize
 
+from moerank.data import RankingData
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Memo, make_algorithm, row_digests, search
 from moerank.metrics import NDCG
 from moerank.mofsrank import Ensemble, FeatureSelection, InstanceSelection
@@ -171,3 +172,11 @@ def test_a_copy_shares_the_data_and_nothing_that_changes(small_data, name, copie
     stage.pareto_front()
     assert digest_of(identity_of(stage, "the stage")) == key == digest_of(identity_of(make_stage(name, small_data), ""))
     assert digest_of(identity_of(variant, "the stage")) != key
+
+
+def test_a_wide_problem_starts_with_few_features():
+    rng = np.random.default_rng(0)
+    data = RankingData(rng.random((12, 1_500)), rng.integers(0, 3, 12), np.repeat([1, 2, 3], 4))
+    stage = FeatureSelection(data, metric=NDCG(5), adaptive=False)
+    sizes = stage.operators()["sampling"]._do(stage, 200, random_state=rng).sum(axis=1)
+    assert 900 < sizes.max() <= 1_000

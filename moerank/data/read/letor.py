@@ -101,7 +101,7 @@ def load_letor(
     ...     path = Path(folder, "train.txt")
     ...     _ = path.write_text("2 qid:7 1:0.5 3:1 #docid = a\n0 qid:7 2:0.25\n")
     ...     load_letor(path).X
-    array([[0.5 , 0.  , 1.  ], [0.  , 0.25, 0.  ]])
+    array([[0.5 , 0.  , 1.  ], [0.  , 0.25, 0.  ]], dtype=float32)
     """
     check_missing_rule(missing, or_none=True)
     nulls = missing is not None
