@@ -73,7 +73,8 @@ def igd_plus(front: ArrayLike, target: ArrayLike, scale: Sequence[float]) -> flo
     >>> igd_plus([[2, 0.5]], target=[[1, 0.5], [2, 0.25]], scale=(1, 1))
     0.625
     """
-    points, goal = (np.atleast_2d(np.asarray(values, float)) / np.asarray(scale, float) for values in (front, target))
+    divisor = np.asarray(scale, float)
+    points, goal = (np.atleast_2d(np.asarray(values, float)) / divisor for values in (front, target))
     return float(moocore.igd_plus(points, ref=goal))
 
 
@@ -474,7 +475,8 @@ def smallest_within_error(values: ArrayLike, sizes: ArrayLike, errors: float = 1
     """
     table, n_features = np.asarray(values, float), np.asarray(sizes)
     means = table.mean(axis=0)
-    behind = table[:, [np.lexsort((n_features, -means))[0]]] - table
+    best = np.lexsort((n_features, -means))[0]
+    behind = table[:, [best]] - table
     error = behind.std(axis=0, ddof=1) / np.sqrt(len(table)) if len(table) > 1 else np.zeros(len(means))
     near = np.flatnonzero(behind.mean(axis=0) <= errors * error)
     return int(near[np.lexsort((-means[near], n_features[near]))[0]])

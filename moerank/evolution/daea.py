@@ -51,7 +51,9 @@ class DAEA(BitSearch):
 
     def _start(self, n: int) -> Mask:
         d, largest = self.problem.n_var, 3 * self.pop_size
-        return self._strings_up_to(largest, n) if largest < d else self.random_state.random((n, d)) < 0.5
+        if largest >= d:
+            return self.random_state.random((n, d)) < 0.5
+        return self._strings_up_to(largest, n)
 
     def _mate(self) -> Mask:
         return self._mutated(self._crossed(self.X, self.X[self._second_parents()]))
@@ -60,7 +62,8 @@ class DAEA(BitSearch):
         distinct = bit_search.first_of_equals(X)
         missing = self.pop_size - len(distinct)
         if missing >= 0:
-            return np.concatenate((distinct, self.random_state.choice(len(X), missing, replace=missing > len(X))))
+            doubled = self.random_state.choice(len(X), missing, replace=missing > len(X))
+            return np.concatenate((distinct, doubled))
         unlike = distinct[~self._near_duplicates(X[distinct], F[distinct])]
         rest = unlike if len(unlike) >= self.pop_size else distinct
         return rest[_select_by_size(F[rest], np.count_nonzero(X[rest], axis=1), self.pop_size)]
@@ -116,10 +119,13 @@ class DAEA(BitSearch):
 def _select_by_size(F: Matrix, sizes: Integers, n: int) -> Integers:
     """Return the rows of `n` strings, front by front; from the last front those of the rarest sizes."""
     front = bit_search.front_numbers(F)
-    last = int(np.searchsorted(np.cumsum(np.bincount(front)), n))
+    n_up_to = np.cumsum(np.bincount(front))
+    last = int(np.searchsorted(n_up_to, n))
     selected, candidates = np.flatnonzero(front < last), np.flatnonzero(front == last)
-    candidates = candidates[np.argsort(-bit_search.crowding_distances(F, front)[candidates], kind="stable")]
+    far = np.argsort(-bit_search.crowding_distances(F, front)[candidates], kind="stable")
+    candidates = candidates[far]
     # The number of strings of its size in the fronts before, and among the candidates before it.
     same = sizes[candidates][:, None] == sizes[candidates]
     met = (sizes[candidates][:, None] == sizes[selected]).sum(axis=1) + np.tril(same, -1).sum(axis=1)
-    return np.sort(np.concatenate((selected, candidates[np.argsort(met, kind="stable")[: n - len(selected)]])))
+    taken = candidates[np.argsort(met, kind="stable")[: n - len(selected)]]
+    return np.sort(np.concatenate((selected, taken)))

@@ -49,7 +49,9 @@ class PRDH(BitSearch):
         return self._strings_up_to(min(self.problem.n_var, 3 * self.pop_size), n)
 
     def _mate(self) -> Mask:
-        return self._uniform_children(self.X[self._tournament(self.standing, 2 * (self.pop_size // 2))])
+        n_pairs = self.pop_size // 2
+        parents = self.X[self._tournament(self.standing, 2 * n_pairs)]
+        return self._uniform_children(parents)
 
     def _survive(self, X: Mask, F: Matrix) -> Integers:
         distinct = bit_search.first_of_equals(X)

@@ -59,7 +59,8 @@ class SparseEA(BitSearch):
         return X
 
     def _mate(self) -> Mask:
-        p, q = np.split(self.X[self._tournament(self.standing, 2 * self.pop_size)], 2)
+        parents = self._tournament(self.standing, 2 * self.pop_size)
+        p, q = np.split(self.X[parents], 2)
         children = p.copy()
         off = self._coins()
         self._flip_one(children, np.where(off, p & ~q, q & ~p), off)

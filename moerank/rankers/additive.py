@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import NotNegative, Positive, check_at_least
 from moerank.data import RankingData
+from moerank.kernels.algebra import plus_ridge
 from moerank.kernels.step_tables import VECTOR_WIDTH, forward_blocks, ridge_blocks
 from moerank.rankers.base import Grid, Trainer
 from moerank.rankers.boosting import steadied
@@ -285,7 +286,7 @@ class System:
         first = self.prior.bins.first_step[given:]
         n_given = int(first[0])
         n = len(self.b) - n_given
-        system = np.column_stack([self.A + alpha * np.eye(len(self.b)), self.b])
+        system = np.column_stack([plus_ridge(self.A, alpha), self.b])
         width = -(-(n + 1) // VECTOR_WIDTH) * VECTOR_WIDTH
         total, top = np.zeros((width, width)), system[:n_given, n_given:]
         eliminated = top[:, :n].T @ np.linalg.solve(system[:n_given, :n_given], top)

@@ -264,7 +264,8 @@ def _between_values(booster: Booster, ordered: Floats, single: Floats) -> Booste
             values = map(float, value.split())
             above = [np.searchsorted(single[:, f], t, side="right") for f, t in zip(columns, values, strict=True)]
             rows = np.array(above, np.int64) - [[1], [0]]
-            line = f"threshold={' '.join(map(repr, between(ordered[rows, columns], single[rows, columns]).tolist()))}"
+            middles = between(ordered[rows, columns], single[rows, columns]).tolist()
+            line = f"threshold={' '.join(map(repr, middles))}"
         if key != "tree_sizes":  # lengths of the texts, which change
             lines.append(line)
     moved = lightgbm.Booster(model_str="\n".join(lines))

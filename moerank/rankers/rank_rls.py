@@ -255,7 +255,7 @@ class CombinedRegressionRanking(LinearRanker):
         gram, moment = _document_moments(train)
         A = self.alpha * gram + (1.0 - self.alpha) * pairs.gram
         rhs = self.alpha * moment + (1.0 - self.alpha) * pairs.moment(DIFFERENCE)
-        w = solve_positive_definite(A + 0.5 * self.ridge * np.eye(len(rhs)), rhs)
+        w = solve_positive_definite(plus_ridge(A, 0.5 * self.ridge), rhs)
         b = float(train.y.mean() - product(train.X64.mean(axis=0), w))
         self.intercept_ = b if self.alpha > 0 else 0.0
         return w

@@ -11,7 +11,7 @@ const COLOURS = 7; // of the style sheet, c0 to c6
 const REACH = 40; // largest distance of the pointer from a member in pixels
 const HINT = "Point at a member, tap it, or use the arrow keys to go from one to the next. Large marks are the chosen members. " +
   "Marks at the lower edge lie below the axis.";
-const SEEDS = "  A solver with a single run on a fold appears for every seed.";
+const SEEDS = " A solver with a single run on a fold appears for every seed.";
 
 function make(name, attributes, parent, text) {
   const made = document.createElementNS(SVG, name);

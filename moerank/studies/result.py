@@ -323,12 +323,13 @@ class Result(Stored):
 
     def model(self, member: Member) -> Model:
         """Return a member with the names and the scaling of its features."""
+        own = np.isin(np.arange(len(self.feature_names)), member.features)
         return Model(
             names=tuple(self.names(member.features)),
             columns=member.features,
             weights=member.weights,
             trees=member.trees,
-            scaling=self.scaling.of_features(np.isin(np.arange(len(self.feature_names)), member.features)),
+            scaling=self.scaling.of_features(own),
             missing=self.missing,
             missing_values=self.missing_values,
             negative=tuple(name for name in self.names(member.features) if name in self.negative),

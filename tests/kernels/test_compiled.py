@@ -64,6 +64,7 @@ sys.path[:0] = ["", folder]
 sys.argv[1:] = []
 tempfile.tempdir = None
 numba.config.reload_config()
+signal.alarm(120)  # a process that hangs ends, and its test fails
 try:
     exec(code, {"__name__": "__main__"})
 except BaseException:

@@ -642,7 +642,8 @@ def _readers() -> dict[str, Reader]:
 
 def reader_of(path: Path) -> Reader | None:
     """Return the reader of a table by its ending; None for other files."""
-    return next((reader for ending, reader in _readers().items() if path.name.lower().endswith(ending)), None)
+    name = path.name.lower()
+    return next((reader for ending, reader in _readers().items() if name.endswith(ending)), None)
 
 
 def table_reader(path: Path) -> Reader:
