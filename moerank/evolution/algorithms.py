@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from math import comb
 from pkgutil import resolve_name
 from typing import Any, TypeAlias
@@ -26,6 +27,7 @@ from moerank.evolution.operators import DigestDuplicates, RowCrossover, RowMutat
 from moerank.evolution.prdh import PRDH
 from moerank.evolution.sparse_ea import SparseEA
 from moerank.evolution.staircase import Staircase
+from moerank.kernels.threads import in_pieces
 from moerank.solvers import read_solver
 
 Operators: TypeAlias = Parameters
@@ -35,6 +37,9 @@ Factory: TypeAlias = Callable[[int, Operators], Algorithm]
 """Function that returns a pymoo algorithm for a size of the population and the operators of a stage."""
 
 Batch: TypeAlias = tuple[Array, Matrix, list[bytes]]  # strings, their objectives and their digests
+
+
+LONG = 2**16  # bits of a string from which threads share the strings of a batch
 
 
 class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
@@ -133,7 +138,7 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
             winners = _tournament_winners(self.F, self._crowding, 2 * n_matings, self.random_state)
             X = self._mate(winners, batch[begin : begin + len(winners)])
             in_batch = np.may_share_memory(X, batch)
-            for row, digest in enumerate(row_digests(X)):
+            for row, digest in enumerate(chain.from_iterable(self._in_pieces(row_digests, X))):
                 if digest in seen or len(digests) == self.n_offsprings:
                     continue
                 if not in_batch or begin + row > len(digests):  # long strings are copied only to close gaps
@@ -166,9 +171,17 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         if not self._packs:
             return X
         bits = np.empty((len(X), self.problem.n_var), np.bool_) if memory is None else memory[: len(X)]
-        for row, packed in zip(bits, X, strict=True):
-            row[:] = np.unpackbits(packed, count=len(row)).view(np.bool_)
+
+        def unpack(rows: range) -> None:
+            for row in rows:
+                bits[row] = np.unpackbits(X[row], count=self.problem.n_var).view(np.bool_)
+
+        self._in_pieces(unpack, range(len(X)))
         return bits
+
+    def _in_pieces(self, work: Callable[[Any], Any], rows: Sequence[Any] | Array) -> list[Any]:
+        """Return the results of `work` for pieces of the rows; the threads of a stage share long strings."""
+        return in_pieces(work, rows, getattr(self.problem, "workers", 1) if self.problem.n_var >= LONG else 1)
 
     def _select(self, X: Array, F: Matrix, digests: list[bytes], n_survive: int) -> None:
         """Replace the population by the survivors of it and an evaluated batch."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -114,7 +115,7 @@ class InstanceSelection(Stage):
         return self._judged(
             np.ones((len(X), self.train.n_features), bool),
             side_by_side(in_pieces(self._train, X, self.workers)),
-            n_pairs=n_pairs_kept(self.train, self.unit, X),
+            n_pairs=np.concatenate(in_pieces(partial(n_pairs_kept, self.train, self.unit), X, self.workers)),
         )
 
 
