@@ -17,7 +17,7 @@ Part: TypeAlias = Literal["test", "validation", "new"]
 
 Finding: TypeAlias = Literal["loss", "gain", "none"]
 
-Decision: TypeAlias = Literal["none", "use", "loss", "keep", "limits"]
+Decision: TypeAlias = Literal["none", "use", "try", "loss", "keep", "limits"]
 
 MARGIN = 0.005
 """Largest difference of a metric that does not matter in practice, by default."""
@@ -43,15 +43,18 @@ class Verdict(BaseModel):
         Number of features of the selection, and of the reference. Features that change no ranker do not count.
     margin : float
         Mean differences smaller than this do not matter.
-    decision : {"none", "use", "loss", "keep", "limits"}
-        What the validation queries say: use the selection; use it at a loss; keep all features; raise the limits, which
-        allow no better set; or nothing, because no rule compared the two. Test queries never decide.
+    decision : {"none", "use", "try", "loss", "keep", "limits"}
+        What the validation queries say: use the selection; try it, as fewer than 30 of them can differ; use it at a
+        loss; keep all features; raise the limits, which allow no better set; or nothing, because no rule compared the
+        two. Test queries never decide.
     advice : str
         The reason for the decision; may be empty.
     against : str
         The ranker on all features, with its parameters; empty for the backend of the search that found the selection.
     rival : str
         A sentence about another kind of ranker that is detectably better on all features; empty if there is none.
+    no_better_than_chance : bool
+        Whether the selection is not detectably better than a random order, on 30 queries or more.
     level : float
         Level of each test and of the interval. It is below .05 for a selection that these queries chose among several,
         so that the tests of all of these hold together (`moerank.statistics.level_of_each`).
@@ -76,6 +79,7 @@ class Verdict(BaseModel):
     advice: str = ""
     against: str = ""
     rival: str = ""
+    no_better_than_chance: bool = False
     level: Annotated[float, Field(gt=0, le=statistics.LEVEL)] = statistics.LEVEL
 
     @property
@@ -134,23 +138,24 @@ class Verdict(BaseModel):
     @property
     def headline(self) -> str:
         """The decision in a few words. A loss that these queries detect takes the word "use" back."""
-        if self.decision == "keep" or (self.decision == "use" and self.n_features == self.n_allowed):
+        if self.no_better_than_chance:
+            return f"{self._size}, no better than a random order"
+        if self.decision == "keep" or (self.decision in ("use", "try") and self.n_features == self.n_allowed):
             return f"Keep all {self.n_allowed} features"
         if self.decision == "limits":
             return "Raise the limits"
         if self.decision == "loss" or (self.finding == "loss" and not self.equivalent):
             return f"{self._size}, at a loss"
-        return f"Use {self._size}" if self.decision == "use" else self._size
+        return f"{self.decision.capitalize()} {self._size}" if self.decision in ("use", "try") else self._size
 
     @property
     def title(self) -> str:
         """The decision and the finding as the title of a figure."""
         change = f"{short(abs(self.difference))} {'above' if self.difference > 0 else 'below'} all {self.n_allowed}"
-        shown = "is detected" if self.finding != "none" else f"is within {short(self.margin)}"
-        can_tell = self.finding != "none" or self.equivalent
-        end = f"which {shown} on {self.counted}" if can_tell else f"which {self.counted} cannot tell from 0"
+        tells = ", which is detected" if self.finding != "none" else "; too few to tell"
+        end = f", which is within {short(self.margin)}" if self.equivalent and self.finding == "none" else tells
         subject = "they" if self._size in self.headline else self.n_features
-        return f"{self.headline}: {subject} score {change}, {end}"
+        return f"{self.headline}: on {self.counted}, {subject} score {change}{end}"
 
     @property
     def _size(self) -> str:
@@ -191,6 +196,14 @@ class Verdict(BaseModel):
         sentence = f"{name} on all features is better by {short(-other.difference)}{other._spread(other.difference)}"
         return self.model_copy(update={"rival": sentence})
 
+    def with_chance(self, other: Verdict) -> Self:
+        """Return the verdict with the remark that the selection is no better than a random order, if it is not.
+
+        `other` is the verdict on the selection against the mean of random orders.
+        """
+        too_few = other.n_differing < statistics.FEWEST_QUERIES
+        return self.model_copy(update={"no_better_than_chance": not too_few and other.finding != "gain"})
+
     def _spread(self, change: float) -> str:
         """Return the interval of the loss, or of the gain if the change is one."""
         low, high = self.interval if change > 0 else [-end for end in reversed(self.interval)]
@@ -213,7 +226,10 @@ class Verdict(BaseModel):
         if self.n_differing >= statistics.FEWEST_QUERIES and not any(self.differences):
             return "both rank all of them equally well, which says nothing about other queries"
         needed = statistics.queries_needed(self.differences, self.margin, self.level)
-        return "too few to tell" + (f"; it takes about {needed:,} such queries" if needed else "")
+        if not needed:
+            return "too few to tell"
+        every = float(f"{needed * self.n_queries / self.n_differing:.2g}")  # with those that cannot differ
+        return f"too few to tell; it takes about {every:,.0f} {self.part} queries"
 
 
 def judge(
@@ -246,7 +262,7 @@ def judge(
     --------
     >>> print(judge([0.50, 0.70, 0.61, 0.2], [0.52, 0.70, 0.60, 0.2], "test", "MAP", 6, 45).outcome)
     estimated loss .003 MAP (95 %: −.601 to .603) on 4 test queries:
-    too few to tell; it takes about 1,300 such queries
+    too few to tell; it takes about 1,300 test queries
     """
     differences: Vector = np.asarray(selection, float) - np.asarray(reference, float)
     differs = np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)

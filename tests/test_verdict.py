@@ -108,7 +108,7 @@ def verdict(difference, spread, n=2000, **given):
             0.02,
             "estimated loss .001 NDCG@10 (95 %: −.001 to .003) on 2,000 test queries: equivalent within .005",
         ),
-        (-0.002, 0.1, "on 2,000 test queries: too few to tell; it takes about 3,900 such queries"),
+        (-0.002, 0.1, "on 2,000 test queries: too few to tell; it takes about 3,900 test queries"),
         (0.0, 0.0, "on 2,000 test queries: both rank all of them equally well, which says nothing about other queries"),
         (-0.002, 0.01, "on 2,000 test queries: a loss is detected, and it lies within .005"),
     ],
@@ -123,15 +123,29 @@ def test_the_sentence_says_what_the_tests_show(difference, spread, words):
 @pytest.mark.parametrize(
     ("decision", "difference", "advice", "headline", "sentence", "title"),
     [
-        ("use", -0.001, "", "Use 6 of 45 features", "{}; estimated loss", "{}: they score .001 below all 45, "),
-        ("use", -0.05, "", "6 of 45 features, at a loss", "{}; estimated loss", "{}: they score .050 below all"),
+        (
+            "use",
+            -0.001,
+            "",
+            "Use 6 of 45 features",
+            "{}; estimated loss",
+            "{}, they score .001 below all 45, ",
+        ),
+        (
+            "use",
+            -0.05,
+            "",
+            "6 of 45 features, at a loss",
+            "{}; estimated loss",
+            "{}, they score .050 below all",
+        ),
         (
             "loss",
             0.05,
             "B.",
             "6 of 45 features, at a loss",
             "{}; estimated gain .050 ",
-            "{}: they score .050 above all",
+            "{}, they score .050 above all",
         ),
         (
             "keep",
@@ -139,10 +153,24 @@ def test_the_sentence_says_what_the_tests_show(difference, spread, words):
             "B",
             "Keep all 45 features",
             "{}. B. 6 of 45 features; estimated gain",
-            "{}: 6 score .050 ab",
+            "{}, 6 score .050 ab",
         ),
-        ("limits", -0.05, "B", "Raise the limits", "{}. B. 6 of 45 features; estimated loss", "{}: 6 score .050 be"),
-        ("none", 0.05, "", "6 of 45 features", "{}; estimated gain .050 ", "{}: they score .050 above all 45, "),
+        (
+            "limits",
+            -0.05,
+            "B",
+            "Raise the limits",
+            "{}. B. 6 of 45 features; estimated loss",
+            "{}, 6 score .050 be",
+        ),
+        (
+            "none",
+            0.05,
+            "",
+            "6 of 45 features",
+            "{}; estimated gain .050 ",
+            "{}, they score .050 above all 45, ",
+        ),
     ],
 )
 def test_the_decision_comes_first_and_a_detected_loss_takes_it_back(
@@ -152,7 +180,7 @@ def test_the_decision_comes_first_and_a_detected_loss_takes_it_back(
     assert result.headline == headline
     assert result.sentence.startswith(sentence.format(headline))
     assert advice in result.sentence
-    assert result.title.startswith(title.format(headline))
+    assert result.title.startswith(title.format(f"{headline}: on 2,000 test queries"))
     assert Verdict.model_validate_json(result.model_dump_json()) == result
 
 
@@ -182,7 +210,7 @@ def test_as_many_queries_as_the_verdict_asks_for_find_something(n, difference, d
     noise = rng.normal(size=n)
     d = difference + deviation * (noise - noise.mean()) / noise.std(ddof=1)
     sentence = judge(d, d * 0, "test", "MAP", 6, 45).sentence
-    size = int(re.search(r" about ([\d,]+) such queries", sentence)[1].replace(",", ""))
+    size = int(re.search(r" about ([\d,]+) test queries", sentence)[1].replace(",", ""))
     draws = rng.normal(difference, deviation, (200, size))
     assert np.mean([min(p_differs(d), p_not_within(d, 0.005)) < 0.05 for d in draws]) >= 0.75
 
@@ -190,7 +218,7 @@ def test_as_many_queries_as_the_verdict_asks_for_find_something(n, difference, d
 def test_few_queries_find_nothing_however_large_the_difference():
     few = verdict(-0.2, 0.01, n=28)
     assert (few.finding, few.equivalent) == ("none", False)
-    assert few.sentence.endswith(" on 28 test queries: too few to tell; it takes about 30 such queries")
+    assert few.sentence.endswith(" on 28 test queries: too few to tell; it takes about 30 test queries")
     single = verdict(-0.01, 0.0, n=1)
     assert single.error is None
     assert single.sentence.endswith("estimated loss .010 NDCG@10 on 1 test queries: too few to tell")

@@ -50,7 +50,8 @@ def init_command(
         if draft.path.exists():
             raise ValueError(f"{draft.path} exists; edit it, or remove it and run the command again")
         draft, (train, _, _), metric = draft.read()
-    for reason in draft.reasons + data_remarks(train, metric):
+    extremes, leaks = data_remarks(train, metric)
+    for reason in draft.reasons + extremes + leaks:
         notice(reason)
     draft.path.write_text(draft.text, encoding="utf-8")
     say(f"Wrote {draft.path}. Next: moerank run {draft.path}")

@@ -58,7 +58,7 @@ class CellProgress(_Bars):
             return
         self._open.remove(cell)
         n_done, label = self._n_cells - len(self._open), f"{cell.label}{'' if succeeded else ': failed'}"
-        self._line(f"{n_done}/{self._n_cells} {label} ({monotonic() - self._begin:.1f} s)")
+        self._line(f"{n_done}/{self._n_cells} {label} (after {monotonic() - self._begin:.1f} s)")
         self._bars.update(self._task, completed=n_done, description=printable(label))
 
     def __enter__(self) -> Self:

@@ -248,10 +248,15 @@ def _end(result: Result, out: Path, files: list[str], command: list[str], reques
 
 def _next(result: Result, out: Path, command: list[str]) -> str:
     """Return the next command that fits the decision: an export, or another ranker where all features are better."""
+    from moerank.cli.tables import paragraph
     from moerank.exports.deployable import obstacles, refused_below_zero
     from moerank.exports.formats import FORMATS
 
     rival, decision = ("", "none") if result.verdict is None else (result.verdict.rival, result.verdict.decision)
+    if result.leaks:
+        return paragraph("Next: if that feature is known only afterwards, add it to exclude in [data], and run again")
+    if result.verdict is not None and result.verdict.no_better_than_chance:
+        return "  Next: check which columns hold the labels and the queries, or label more queries"
     if decision == "limits":
         return "  Next: raise the limits in [features] of the problem file, and run again"
     if decision == "keep" or (rival and decision != "none"):
@@ -267,4 +272,5 @@ def _next(result: Result, out: Path, command: list[str]) -> str:
     if reasons := obstacles(model):
         return "\n".join(f"  No export: {reason}." for reason in reasons)
     remarks = [f"  {text}." for text in refused_below_zero(model.negative)]
-    return "\n".join([f"  Next: {shlex.join(['moerank', 'export', str(out), '--format', first])}", *remarks])
+    more = "label more queries, so that 30 or more validation queries decide, or\n  " * (decision == "try")
+    return "\n".join([f"  Next: {more}{shlex.join(['moerank', 'export', str(out), '--format', first])}", *remarks])

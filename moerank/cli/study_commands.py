@@ -151,7 +151,8 @@ def searches_command(
     rankers that are not counted. The tests compare with the last search. Your
     own function gets the problem and returns a pymoo algorithm. The command
     prints the table of medians and writes searches.html, with all indicators,
-    tests and figures. Finished runs are not repeated.
+    tests and figures. Finished runs are not repeated. The exit code is 1 if
+    a run failed.
 
     Examples
     --------
@@ -172,3 +173,6 @@ def searches_command(
         for sentence in study.sentences():
             say(sentence)
         say(f"wrote {study.report()}")
+    if n_failed := len(study.cells()) - len(study.runs()):
+        say(f"{n_failed} of {len(study.cells())} runs failed")
+        raise typer.Exit(1)

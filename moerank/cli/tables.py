@@ -140,6 +140,7 @@ def decision(result: Result) -> str:
         outcome = f"{verdict.outcome[0].upper()}{verdict.outcome[1:]}"
         for sentences in ((verdict.headline.upper(), reason), (outcome, verdict.rival)):
             lines += [paragraph(". ".join(filter(None, sentences)) + "."), ""]
+    lines += [text for sentence in result.leaks for text in (paragraph(f"Caution: {sentence}"), "")]
     lines += _rows(result)
     names = result.names(best.features)
     if best.weights is not None:

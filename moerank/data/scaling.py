@@ -126,6 +126,10 @@ class _Scaling:
         """Return the scaling of the features in `mask`, shape (n_features,)."""
         return self
 
+    def raw(self, values: Vector, feature: int) -> Vector:
+        """Return the raw values of a feature, if they are known from the scaled ones alone."""
+        return values
+
 
 @dataclass(frozen=True)
 class Unscaled(_Scaling):
@@ -181,6 +185,10 @@ class FittedScaling(_Scaling):
         """Return the scaling of the features in `mask`, shape (n_features,)."""
         offset, scale = (tuple(np.array(values)[mask].tolist()) for values in (self.offset, self.scale))
         return replace(self, offset=offset, scale=scale)
+
+    def raw(self, values: Vector, feature: int) -> Vector:
+        """Return the raw values of a feature."""
+        return values * self.scale[feature] + self.offset[feature]
 
     def table(self, X: Array, offsets: Integers | None = None) -> Array:
         """Return the scaled values of a table (n_documents, n_features), computed in double precision.

@@ -342,7 +342,10 @@ def make_algorithm(algorithm: str | Factory, population: int, operators: Operato
     """
     check_at_least(2, population=population)
     if callable(algorithm):
-        return algorithm(population, operators)
+        made = algorithm(population, operators)
+        if not isinstance(made, Algorithm):
+            raise TypeError(f"algorithm: the function returned {made!r:.80}; it must return a pymoo algorithm")
+        return made
     algorithm, options = read_solver(algorithm)
     if options and (algorithm not in BIT_SEARCHES or options.keys() != {"without"}):
         raise ValueError(f"{algorithm} takes no {', '.join(options)}; only searches of bit strings take [without=…]")

@@ -46,13 +46,14 @@ def accuracy_figure(view: View, *, exact: bool = False, limits: tuple[float, flo
         if entry.features is not None and (value := entry.value(metric)) is not None:
             published.setdefault(entry.label, []).append((entry.features, value))
     values = {**curves, **{solver: np.array([value]) for solver, (_, value) in points.items()}}
+    folds = ", ".join(map(str, view.results.folds))
     limits = limits or limits_of(values, [value for pairs in published.values() for _, value in pairs])
 
     def draw(look: Look) -> None:
         if look.label in curves:
             look.plot(np.arange(1, len(curves[look.label]) + 1), curves[look.label])
             if look.label == first:
-                look.axes.plot(*means[first], label="chosen, mean", **RING)
+                look.axes.plot(*means[first], label=f"chosen, mean of {first}", **RING)
             return
         size, value = points[look.label]
         look.plot([size], [value], linestyle="none")
@@ -77,7 +78,7 @@ def accuracy_figure(view: View, *, exact: bool = False, limits: tuple[float, flo
         labels=("Number of features" + ", at most" * (not exact), f"Test {metric}"),
         notes=[
             errors_noted(view.results, metric),
-            "Published: means over all folds that the papers give for their own programs." if published else "",
+            f"Published: all folds, by the papers' programs. Ours: fold {folds}." if published else "",
             named("Some values lie beyond the axis", beyond(values, limits)),
         ],
         prepare=prepare,

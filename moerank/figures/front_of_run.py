@@ -23,9 +23,9 @@ def front_figure(result: Result) -> Figure:
     If the search did not minimise the number of features, the first other objective takes its place. Named grey marks
     are the test values of the baselines at their own number of features or cost; a dotted line continues that of all
     features.
-    The band around the test values is the confidence interval of their differences from all features: if a member's
-    band meets that line, the test queries cannot tell the two apart. The chosen member has a ring. With more than two
-    objectives, the members are points without a line.
+    The band around the test values is the confidence interval of their differences from all features, as in a verdict:
+    if a member's band meets that line, the test queries cannot tell the two apart. The chosen member has a ring. With
+    more than two objectives, the members are points without a line.
     """
     metric, counted = result.metrics[0], _counted(result)
     title = title_of(counted, metric)
@@ -38,9 +38,9 @@ def front_figure(result: Result) -> Figure:
     for part in PARTS:
         look = LINES[part] | ({"linestyle": "none"} if several else {})
         axes.plot(x, [member.scores[part][metric] for member in front], **look)
-    if not several:
-        _put_band(axes, x, front, metric, len(result.queries["test"]))
     references = [baseline for baseline in result.baselines if baseline.name != "best single feature"]
+    if not several and any(member.difference_interval for member in front):
+        _put_band(axes, x, front, references[0].scores["test"][metric])
     best = max((baseline.scores["test"][metric] for baseline in references), default=0.0)
     for number, (baseline, marker) in enumerate(zip(references, BASELINES, strict=False)):
         amount, value = _amount(baseline, counted), baseline.scores["test"][metric]
@@ -74,14 +74,8 @@ def _amount(member: Member, objective: str) -> float:
     return len(member.features) if objective == "features" else member.objectives[objective]
 
 
-def _put_band(axes: Axes, x: list[float], front: list[Member], metric: str, n_queries: int) -> None:
-    """Draw the confidence intervals of the members' differences from all features around their test values."""
-    errors = [member.paired_error for member in front]
-    if None in errors:
-        return
-    from scipy import stats  # slow to load
-
-    half = stats.t.ppf(0.975, n_queries - 1) * np.array(errors, float)
-    values = np.array([member.scores["test"][metric] for member in front])
+def _put_band(axes: Axes, x: list[float], front: list[Member], reference: float) -> None:
+    """Draw the intervals of the members' differences from all features, whose test value is the `reference`."""
+    low, high = reference + np.array([member.difference_interval or (np.nan, np.nan) for member in front]).T
     band: Style = {"color": LINES["test"]["color"], "alpha": 0.18, "linewidth": 0, "zorder": 1}
-    axes.fill_between(x, values - half, values + half, label="95 % interval, against all features", **band)
+    axes.fill_between(x, low, high, label="95 % interval, against all features", **band)

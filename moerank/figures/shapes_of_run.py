@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
+from moerank.data import PER_QUERY
 from moerank.figures import View
 from moerank.figures.style import GREY, WIDTH, Style, fit_height, in_style, put_note, put_ticks, put_title
 from moerank.rankers.shapes import Shape
@@ -33,7 +34,8 @@ LONG_TAIL = 3.0
 
 def shapes_figure(result: Result) -> Figure:
     """Draw the shapes of the chosen member."""
-    return figure_of_shapes(result.shapes, f"{result.problem}, fold {result.fold}: {result.solver}.")
+    scaled = "Values are scaled to [0, 1] in each query. " if result.scaling == PER_QUERY else ""
+    return figure_of_shapes(result.shapes, f"{scaled}{result.problem}, fold {result.fold}: {result.solver}.")
 
 
 def shapes_of_study(view: View) -> Figure:

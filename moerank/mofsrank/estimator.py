@@ -122,7 +122,8 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
     adaptive_mutation : bool, default True
         False mutates features with the plain bit flip.
     algorithm : str or callable, default "nsga2"
-        A name from `moerank.evolution.ALGORITHMS`, or a factory ``(population, operators) -> pymoo algorithm``. The
+        A name from `moerank.evolution.ALGORITHMS`, or a factory ``(population, operators) -> pymoo algorithm``, which
+        makes the search of every stage; only the second and third stage have an operator ``"repair"``. The
         sparse searches ("staircase", "sparseea", "daea", "prdh", "mffs") are for the second stage, without adaptive
         mutation; then NSGA-II searches the other stages.
     limits : Limits or mapping, optional
@@ -440,9 +441,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             rule = "half-se" if self.final == "auto" and validation is not None else self.final
             self.chosen_ = choose_member(rule, sizes, self._quality, values[chosen_by].members)
             if validated is not None:
-                self._decision, self._advice = decided(
-                    self.chosen_, sizes, validated.members, validated.reference, all_allowed=self._all_allowed
-                )
+                self._decision, self._advice = decided(self.chosen_, sizes, validated, all_allowed=self._all_allowed)
         self.support_ = self.front_support_[self.chosen_]
         if self.front_coefs_ is not None:
             self.coef_ = self.front_coefs_[self.chosen_]

@@ -30,7 +30,7 @@ from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.kernels.threads import VECTOR, in_pieces
 from moerank.metrics import Metric
 from moerank.solvers import is_code, load_code, plugins
-from moerank.statistics import largest_loss, mean_and_error, shown_above, smallest_within_error
+from moerank.statistics import FEWEST_QUERIES, largest_loss, mean_and_error, shown_above, smallest_within_error
 from moerank.training.pair_moments import PairMoments
 from moerank.verdict import Decision, short
 
@@ -454,20 +454,18 @@ def knee(sizes: Integers, means: Vector) -> int:
     return bend if above[bend] > 1e-12 else best
 
 
-def decided(
-    chosen: int, sizes: Integers, per_query: Matrix, reference: Vector, *, all_allowed: bool
-) -> tuple[Decision, str]:
+def decided(chosen: int, sizes: Integers, measured: Measured, *, all_allowed: bool) -> tuple[Decision, str]:
     """Return the decision of validation queries on the chosen member, and the reason; see `moerank.verdict.Verdict`.
 
-    A member loses if it ranks below all features by more than a paired standard error.
-
-    `per_query` (n_queries, n_members) and `reference` (n_queries,) are the metric of the members and of the ranker on
-    all features. `all_allowed` tells whether the limits allow all features together.
+    A member loses if it ranks below all features by more than a paired standard error. `all_allowed` tells whether the
+    limits allow all features together.
     """
-    gains, errors = np.transpose([mean_and_error(values - reference) for values in per_query.T])
+    gains, errors = np.transpose([mean_and_error(values - measured.reference) for values in measured.members.T])
     harmless = gains >= -np.nan_to_num(errors)  # a single query has no error
     if harmless[chosen]:
-        return "use", ""
+        n = np.count_nonzero(measured.can_differ)
+        few = f"Only {n} validation quer{'y' if n == 1 else 'ies'} can tell, too few to rely on"
+        return ("try", few) if n < FEWEST_QUERIES else ("use", "")
     loss = short(-gains[chosen])
     if not harmless.any():
         reason = f"On validation every set of the front ranked worse than all features, the chosen one by {loss}"

@@ -174,10 +174,16 @@ def _check_names(
         raise ValueError(f"{what} must be those of {whose}, in their order: {', '.join(expected)}")
 
 
+def inner_ranker(ranker: object) -> object | None:
+    """Return the ranker that an estimator trains, if it has one."""
+    given = (getattr(ranker, name, None) for name in ("ranker", "backend"))
+    return next((inner for inner in given if inner is not None), None)  # an ensemble has no length before its fit
+
+
 def refuse_weights(train: RankingData, ranker: object) -> None:
     """Raise a ValueError for weights of queries or documents that a ranker, or the one inside it, does not use."""
     inner = ranker
-    while (further := getattr(inner, "ranker", None) or getattr(inner, "backend", None)) is not None:
+    while (further := inner_ranker(inner)) is not None:
         inner = further
     if train.is_weighted and not getattr(inner, "_takes_weights", False):
         raise ValueError(

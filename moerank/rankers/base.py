@@ -267,7 +267,7 @@ class RankingEstimator(_Estimator):
 
         False for rankers of other packages, about which nothing is known.
         """
-        inner = getattr(self, "ranker", None) or getattr(self, "backend", None)
+        inner = arguments.inner_ranker(self)
         if inner is None:
             return not self._by_thresholds
         return isinstance(inner, RankingEstimator) and inner._scales_matter()

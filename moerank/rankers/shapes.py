@@ -168,12 +168,12 @@ class _Table:
                 single.values[:] += mean[np.searchsorted(self.cuts[axis], np.append(single.cuts[0], np.inf))]
 
     def shape(self, features: tuple[int, ...], train: RankingData) -> Shape:
-        """Return the table with the mean 0, and deciles of its features."""
-        deciles = np.quantile(train.X[:, features], DECILES, axis=0, method="inverted_cdf").astype(np.float64)
+        """Return the table with the mean 0, and deciles of its features, in raw values if these are known."""
+        deciles = np.quantile(train.X[:, features], DECILES, axis=0, method="inverted_cdf").T.astype(np.float64)
         return Shape(
             tuple(train.feature_names[feature] for feature in features),
-            tuple(tuple(each.tolist()) for each in self.cuts),
-            tuple(map(tuple, deciles.T.tolist())),
+            tuple(tuple(raw.tolist()) for raw in map(train.scaling.raw, self.cuts, features)),
+            tuple(tuple(raw.tolist()) for raw in map(train.scaling.raw, deciles, features)),
             tuple((self.values - (self.values * self.shares).sum()).ravel().tolist()),
             tuple(self.shares.ravel().tolist()),
         )

@@ -183,7 +183,10 @@ def commands_section(report: Report) -> ReportSection:
     """Return how to run the study again, and the versions and the machine of the results."""
     versions = pd.DataFrame([run.versions for run in report.results])
     rows = [(name, ", ".join(sorted(set(versions[name].dropna())))) for name in versions]
-    again = "put it into an empty folder, and mr.Study.load(folder, data=DATA).run() runs everything again."
+    again = (
+        "put it into an empty folder, and mr.Study.load(folder, data=DATA).run() runs everything again; Python objects "
+        "need the script that made them."
+    )
     table = ReportTable("versions", "Libraries and machine.", pd.DataFrame(rows, columns=["library", "version"]))
     return ReportSection("How to reproduce", [table], [f"study.json holds the requests: {again}"])
 

@@ -40,7 +40,10 @@ DOCUMENTS = ("doc", "docid", "doc_id", "document", "document_id", "item_id", "pr
 SEARCH = "mofsrank-staircase[instance_selection=false]"
 
 # Names of columns that are known only after the ranking, or number something; _ separates words.
-AFTER = re.compile(r"(?i)(?:^|_)(?:(?:click|purchase|cart|position|rank|impression)(?:s|ed)?(?:_|$)|id$)")
+AFTER = re.compile(
+    r"(?i)(?:^|_)(?:(?:click|purchase|cart|position|rank|impression|order|conversion|basket)(?:s|d|ed)?(?:_|$)"
+    r"|(?:bought|dwell)(?:_|$)|id$)"
+)
 
 # Most documents that are ranked by each feature alone; with fewer queries, one orders all of them by chance.
 ROWS_FOR_LEAKS = 2**15
@@ -242,10 +245,10 @@ def _why_left_out(name: str, column: _Column, path: Path) -> str:
     return reason if AFTER.search(words) else ""
 
 
-def data_remarks(train: RankingData, metric: Metric) -> list[str]:
-    """Return what to say of training data before a run: features with extreme values, and those that know too much."""
+def data_remarks(train: RankingData, metric: Metric) -> tuple[list[str], list[str]]:
+    """Return what to say of training data before a run: of features with extreme values, and of leaks."""
     extreme = [name for name, is_extreme in zip(train.feature_names, train.is_extreme, strict=True) if is_extreme]
-    return extreme_remarks(extreme) + leak_remarks(train, metric)
+    return extreme_remarks(extreme), leak_remarks(train, metric)
 
 
 def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:

@@ -32,7 +32,7 @@ FILES = (RESULT, FRONT_TABLE, "model.json")
 MOST_BYTES = 256 * 2**20
 
 # Number of the format of results and studies; it increases whenever older files can no longer be read.
-FORMAT = 6
+FORMAT = 7
 
 PARTS = ("train", "validation", "test")
 
@@ -94,9 +94,9 @@ class Member(Stored):
         Means as in `scores` for all other metrics. Empty for members that were not chosen.
     instances : int or None
         How many units of instance selection its ranker, or the rankers of its sum, were trained on; None for all.
-    paired_error : float or None
-        Standard error of the difference from the baseline "all features", query by query, in the first metric on the
-        test part. None for baselines, and if there is no such baseline.
+    difference_interval : (float, float) or None
+        Ends of the 95 % interval of the difference from the baseline "all features" in the first metric on the test
+        part, as in a verdict. None for baselines, without such a baseline, and if all queries differ by the same.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Member(Stored):
     per_query: dict[str, dict[str, list[float]]] = Field(default_factory=dict)
     further: Scores = Field(default_factory=dict)
     instances: Natural | None = None
-    paired_error: Annotated[float, Field(ge=0)] | None = None
+    difference_interval: tuple[float, float] | None = None
 
     def score(self, part: str, metric: str) -> float:
         """Return the mean of a metric over the queries of a part; only chosen members have the `further` metrics."""
@@ -233,6 +233,8 @@ class Result(Stored):
         The unit of instance selection; None without it.
     n_instances : int or None
         How many units the training part has; None without instance selection.
+    leaks : list of str
+        Sentences about features that rank too well alone to be known before the ranking.
     verdict : Verdict or None
         The chosen member compared with the same ranker on all features, on the test queries; None if the solver selects
         no features.
@@ -278,6 +280,7 @@ class Result(Stored):
     negative: list[str] = Field(default_factory=list)
     instances: Literal["pair", "document", "query"] | None = None
     n_instances: Natural | None = None
+    leaks: list[str] = Field(default_factory=list)
     verdict: Verdict | None = None
     queries: dict[str, list[int | float | str]]
     front: Annotated[list[Member], Field(min_length=1)]

@@ -14,6 +14,7 @@ from time import process_time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from moerank import rankers, solvers
 from moerank.arrays import Mask, Matrix, Vector
@@ -31,7 +32,7 @@ from moerank.rankers.lambda_mart import LambdaMART, leaf_sizes
 from moerank.rankers.model import Model
 from moerank.rankers.population import batch_of
 from moerank.rankers.shapes import shapes_of
-from moerank.statistics import mean_and_error
+from moerank.statistics import mean_interval
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Convergence, Member, Result, Times
 from moerank.studies.solver import Solver, changed_parameters, digest_of, identity_of
@@ -49,6 +50,9 @@ Progress: TypeAlias = Callable[[str, float, str], object]
 
 Parts = Mapping[str, RankingData]
 
+# Orders of the test documents whose mean metric the chosen member must exceed.
+RANDOM_ORDERS = 16
+
 # Largest rank for NDCG and precision, as in LETOR's scripts.
 MOST_RANKS = 10
 
@@ -62,11 +66,15 @@ class Measure:
     objectives: Sequence[Objective]  # measured for every ranker on the training part
     backend: rankers.FitnessBackend  # for objectives that need other rankers of this kind
     reference: Vector | None = None  # the first metric of the baseline on all features, by test query
+    can_differ: Mask | None = None  # test queries on which rankers can differ by the first metric
 
     def with_reference(self, baselines: Sequence[Member]) -> Measure:
         """Compare later members with the baseline on all features, if `baselines` has it."""
         values = {baseline.name: baseline.per_query["test"][self.metrics[0].name] for baseline in baselines}
-        return replace(self, reference=np.array(values[ALL_FEATURES])) if ALL_FEATURES in values else self
+        if ALL_FEATURES not in values:
+            return self
+        can_differ = self.metrics[0].can_differ(self.parts["test"])
+        return replace(self, reference=np.array(values[ALL_FEATURES]), can_differ=can_differ)
 
     def fitted(self, name: str, ranker: Any) -> Member:
         """Measure a fitted estimator."""
@@ -116,14 +124,18 @@ class Measure:
                 per_query={
                     part: {m: values[:, i].tolist() for m, values in t.items()} for part, t in per_query.items()
                 },
-                paired_error=self._paired_error(per_query["test"][metric][:, i]),
+                difference_interval=self._interval(per_query["test"][metric][:, i]),
             )
             for i, mask in enumerate(feature_mask)
         ]
 
-    def _paired_error(self, values: Vector) -> float | None:
-        """Return the standard error of the mean difference from the baseline on all features."""
-        return None if self.reference is None or len(values) < 2 else mean_and_error(values - self.reference)[1]
+    def _interval(self, values: Vector) -> tuple[float, float] | None:
+        """Return the 95 % interval of the mean difference from the baseline on all features, over all test queries."""
+        if self.reference is None or self.can_differ is None:
+            return None
+        low, high = mean_interval((values - self.reference)[self.can_differ])
+        share = self.can_differ.mean()
+        return (share * low, share * high) if np.isfinite(low) else None
 
     def _per_query(self, rows: RankingData, population: rankers.Population) -> dict[str, Matrix]:
         """Return the values (n_queries, n_rankers) of each metric on one part."""
@@ -468,10 +480,17 @@ def _verdict(
     elif callable(getattr(estimator, "verdict", None)):
         # The metric of the problem judges, also a search by its own.
         verdict = (estimator.set_params(metric=metric) if hasattr(estimator, "metric") else estimator).verdict(test)
-    trees = [baseline for baseline in baselines if baseline.name == TREES]
-    if verdict is None or not trees:
-        return verdict
-    values, reference = (ranker.per_query["test"][metric.name] for ranker in (chosen, trees[0]))
-    sizes, can_differ = (verdict.n_features, verdict.n_allowed), metric.can_differ(test)
-    other = judge(values, reference, "test", metric.name, *sizes, can_differ=can_differ, margin=margin)
-    return verdict.with_rival(other, TREES)
+    if verdict is None:
+        return None
+    values, can_differ = chosen.per_query["test"][metric.name], metric.can_differ(test)
+
+    sizes = verdict.n_features, verdict.n_allowed
+
+    def against(reference: ArrayLike) -> Verdict:
+        return judge(values, reference, "test", metric.name, *sizes, can_differ=can_differ, margin=margin)
+
+    orders = np.random.default_rng(0).random((test.n_documents, RANDOM_ORDERS))
+    verdict = verdict.with_chance(against(test.weighed(metric.per_query(test, orders)).mean(axis=1)))
+    for trees in (baseline for baseline in baselines if baseline.name == TREES):
+        verdict = verdict.with_rival(against(trees.per_query["test"][metric.name]), TREES)
+    return verdict

@@ -53,7 +53,8 @@ def run_folds(
     requested = problem.spec(solver)
     for fold in list(folders)[1:]:  # raises errors in the data of any fold before the first run
         problem.load_limited_fold(fold, data)
-    for sentence in data_remarks(problem.load_fold(next(iter(folders)), data)[0], problem.metric.make()):
+    extremes, leaks = data_remarks(problem.load_fold(next(iter(folders)), data)[0], problem.metric.make())
+    for sentence in extremes + leaks:
         say(sentence)
     for folder in folders.values():
         prepare_folder(folder)
@@ -76,6 +77,7 @@ def run_folds(
             run: dict[str, Any] = {"workers": workers, "data": data, "memo": folder / MEMO, "resume": resume}
             with progress() as report:
                 result = run_fold(problem, fold, solver, seed, **run, progress=report)
+            result = result.model_copy(update={"leaks": leaks})
         if stored is None or not all((folder / name).exists() for name in FILES):
             write_result(result, folder)
         for memo in unfinished(folder):  # only now, so that a run that is killed earlier can continue from them

@@ -202,7 +202,7 @@ def _solver(given: object, name: str | None = None, **given_as: bool) -> Solver:
         return Solver.of(given, name, **given_as)
     spec = Solver.parse(given)
     if name not in (None, spec.label):
-        raise ValueError(f"{given} keeps its name: solvers={{{spec.label!r}: {given!r}}}")
+        raise ValueError(f"{given} keeps its name: solvers={{{spec.label!r}: {given!r}}}; an estimator can have any")
     return spec
 
 
@@ -392,7 +392,10 @@ class Study:
                         raise ValueError(f"{name} was given as a Python object; pass it to Study again to run it")
             run: dict[str, Any] = {"workers": workers, "dask": dask, "data": self.data, "retry_failed": retry_failed}
             run_cells(store, cells, **run, done=done)
-        remedy = "Study.failures() returns all of them with tracebacks, and run(retry_failed=True) runs them again"
+        remedy = (
+            "Study.failures() returns all of them with tracebacks, and run(retry_failed=True) runs them again; code "
+            "that you have changed needs another name"
+        )
         warn_of_failures(self.failures(), len(cells), remedy)
         return self
 

@@ -175,8 +175,11 @@ def test_a_feature_that_knows_the_label_is_named(command, tmp_path):
     assert sentence in command("init", "x.csv", "--label", "booked").stderr
     assert sentence in command("data", "describe", "x.toml").stdout
     small = ("--set", "comparison.trees=0", "--set", "feature_selection.generations=2")
-    said = command("run", "x.toml", "--out", "r", *small).stderr
-    assert said.count(sentence) == 1
+    run = command("run", "x.toml", "--out", "r", *small)
+    assert run.stderr.count(sentence) == 1
+    for text in (run.stdout, command("run", "x.toml", "--out", "r", *small).stdout):  # a finished run says it again
+        assert f"Caution: {sentence}" in " ".join(text.split())
+        assert "Next: if that feature is known only afterwards, add it to exclude in [data]" in " ".join(text.split())
     (tmp_path / "x.toml").write_text(
         (tmp_path / "x.toml").read_text().replace("missing =", 'exclude = ["gross"]\nmissing =')
     )

@@ -18,9 +18,9 @@ def test_without_a_terminal_each_cell_has_a_line(tiny_problem, monkeypatch, caps
             progress(cell, succeeded)
     assert capsys.readouterr().err.splitlines() == [
         "2 of 6 cells are already done",
-        "3/6 tiny, fold 2, mofsrank, seed 0 (30.0 s)",
-        "4/6 tiny, fold 2, rankrls (31.5 s)",
-        "5/6 tiny, fold 3, rankrls: failed (31.5 s)",
+        "3/6 tiny, fold 2, mofsrank, seed 0 (after 30.0 s)",
+        "4/6 tiny, fold 2, rankrls (after 31.5 s)",
+        "5/6 tiny, fold 3, rankrls: failed (after 31.5 s)",
     ]
 
 

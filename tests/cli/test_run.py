@@ -45,7 +45,8 @@ def test_run_prints_the_decision_and_writes_the_files(command, tmp_path, tiny_re
     d = np.subtract(*(m.per_query["validation"]["NDCG@10"] for m in (tiny_result.best, tiny_result.baselines[0])))
     n = len(tiny_result.best.features)
     assert d.mean() >= -d.std(ddof=1) / len(d) ** 0.5
-    assert lines[2] == f"  USE {n} OF 20 FEATURES. On validation they lose at most one standard error."
+    assert lines[2].startswith(f"  TRY {n} OF 20 FEATURES. Only {np.count_nonzero(d == d)} validation queries can tell")
+    assert lines[-2] == "  Next: label more queries, so that 30 or more validation queries decide, or"
     text = " ".join(outcome.stdout.split())
     assert tiny_result.verdict.outcome[1:] in text and text.count("estimated") + text.count("Estimated") == 1
     sizes, validation, test = ([*line.split()[1:]] for line in lines if line.startswith(("  feat", "  vali", "  test")))
@@ -66,7 +67,7 @@ def test_run_prints_the_decision_and_writes_the_files(command, tmp_path, tiny_re
     assert added < 0.02
     assert f"The search had nearly converged: its second half improved the front by {100 * added:.1f} %." in text
     assert f"Files in results/tiny-fold2-seed4: {', '.join(name for name in FILES if name != 'decision.json')}" in text
-    assert lines[-1] == "  Next: moerank export results/tiny-fold2-seed4 --format solr"
+    assert lines[-1] == "  moerank export results/tiny-fold2-seed4 --format solr"
 
 
 def test_the_table_has_every_member(command, tiny_result):
@@ -145,6 +146,20 @@ def test_where_all_features_are_better_another_ranker_is_next(command, tmp_path)
     text = command("run", "TINY", "--out", "here").stdout
     assert "  RAISE THE LIMITS. " in text
     assert text.splitlines()[-1].startswith("  Next: raise the limits")
+
+
+def test_labels_without_a_signal_are_named(command, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = ["query,label,a,b,c", *(f"{q},{rng.integers(3)},{rng.random():.3f},{rng.random():.3f},{rng.random():.3f}"
+                                   for q in range(200) for _ in range(8))]  # fmt: skip
+    (tmp_path / "x.csv").write_text("\n".join(rows))
+    command("init", "x.csv")
+    text = command("run", "x.toml", "--out", "r").stdout
+    assert " OF 3 FEATURES, NO BETTER THAN A RANDOM ORDER" in text
+    assert text.splitlines()[-1] == "  Next: check which columns hold the labels and the queries, or label more queries"
+    chosen = Result.read_file(tmp_path / "r" / "result.json").best
+    rest = command("run", "TINY").stdout
+    assert ("RANDOM" not in rest and chosen.difference_interval is None) or chosen.difference_interval[0] < 0
 
 
 def test_the_verdict_on_a_selection_is_printed_and_stored(command, tmp_path):

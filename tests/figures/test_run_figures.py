@@ -5,7 +5,6 @@ import pytest
 from helpers.changes import replace
 from helpers.drawn import OF_EVERY_SEARCH, assert_legible, title_of_figure
 from helpers.further_objective import cost, with_cost
-from scipy import stats
 
 from moerank.figures import RUN_FIGURES, draw_run_figures
 from moerank.rankers.shapes import Shape
@@ -112,21 +111,17 @@ def test_a_run_has_the_figures_that_have_something_to_show(tiny_result, tmp_path
     assert [name for name in OF_EVERY_SEARCH if not RUN_FIGURES[name].shows(ranker)] == ["convergence"]
 
 
-def paired_error(member, reference):
-    d = np.subtract(member.per_query["test"]["NDCG@10"], reference.per_query["test"]["NDCG@10"])
-    return np.sqrt(((d - d.mean()) ** 2).sum() / (len(d) - 1) / len(d))
-
-
-def test_the_band_is_the_interval_of_the_differences_query_by_query(tiny_result):
-    every = tiny_result.baselines[0]
-    assert tiny_result.best.paired_error == pytest.approx(paired_error(tiny_result.best, every), rel=1e-12)
+def test_the_band_is_the_interval_of_the_verdict(tiny_result):
+    every, best, verdict = tiny_result.baselines[0], tiny_result.best, tiny_result.verdict
+    share = verdict.n_differing / verdict.n_queries
+    assert best.difference_interval == pytest.approx(tuple(share * end for end in verdict.interval), rel=1e-12)
     (band,) = axes_of(tiny_result).collections
     assert band.get_label() == "95 % interval, against all features"
-    half = stats.t.ppf(0.975, len(every.per_query["test"]["NDCG@10"]) - 1) * tiny_result.best.paired_error
     vertices = band.get_paths()[0].vertices
-    at_chosen = vertices[vertices[:, 0] == len(tiny_result.best.features), 1]
-    value = tiny_result.best.scores["test"]["NDCG@10"]
-    np.testing.assert_allclose([at_chosen.min(), at_chosen.max()], [value - half, value + half], rtol=1e-12)
+    at_chosen = vertices[vertices[:, 0] == len(best.features), 1]
+    reference = every.scores["test"]["NDCG@10"]
+    expected = [reference + end for end in best.difference_interval]
+    np.testing.assert_allclose([at_chosen.min(), at_chosen.max()], expected, rtol=1e-12)
 
 
 def test_the_title_is_the_verdict_the_note_names_the_run_and_the_ring_the_choice(tiny_result):

@@ -85,7 +85,9 @@ def test_published_results_of_one_method_are_joined_by_their_number_of_features(
     np.testing.assert_allclose(front.get_xydata(), [[3.0, 0.83], [6.0, 0.86], [9.0, 0.89]])
     assert (front.get_linestyle(), point.get_linestyle()) == ("-", "None")
     np.testing.assert_allclose(point.get_xydata(), [[4.0, 0.84]])
-    assert "Published: means over all folds that the papers give" in " ".join(figure._supxlabel.get_text().split())
+    assert "Published: all folds, by the papers' programs. Ours: fold 1, 2." in " ".join(
+        figure._supxlabel.get_text().split()
+    )
 
 
 def test_shapes_are_those_of_the_first_solver_that_has_some(results, problem):
@@ -194,17 +196,17 @@ def test_findings_are_worded_by_what_is_shown(results):
     (run, *_) = [result for result in results if result.solver == "fsmrank"]
     size = f"{run.verdict.n_features} of 20 features"
     for difference, n, words in [
-        (-0.05, 400, f"{size}, at a loss: they score .050 below all 20, which is detected on 400 test queries"),
-        (0.05, 400, f"{size}: they score .050 above all 20, which is detected on 400 test queries"),
-        (-0.0003, 1000, f"{size}: they score .000 below all 20, which is within .005 on 1,000 test queries"),
-        (-0.002, 40, f"{size}: they score .002 below all 20, which 40 test queries cannot tell from 0"),
-        (-0.05, 8, f"{size}: they score .050 below all 20, which 8 test queries cannot tell from 0"),
+        (-0.05, 400, f"{size}, at a loss: on 400 test queries, they score .050 below all 20, which is detected"),
+        (0.05, 400, f"{size}: on 400 test queries, they score .050 above all 20, which is detected"),
+        (-0.0003, 1000, f"{size}: on 1,000 test queries, they score .000 below all 20, which is within .005"),
+        (-0.002, 40, f"{size}: on 40 test queries, they score .002 below all 20; too few to tell"),
+        (-0.05, 8, f"{size}: on 8 test queries, they score .050 below all 20; too few to tell"),
     ]:
         spread = 0.05 if n == 40 else 0.01
         differences = tuple(np.tile([difference - spread, difference + spread], n // 2).tolist())
         assert run.verdict.model_copy(update={"n_queries": n, "differences": differences}).title == words
     some = run.verdict.model_copy(update={"n_queries": 500, "differences": (-0.06, -0.04) * 200})
-    assert some.title.endswith("is detected on the 400 of 500 test queries that can differ")
+    assert ": on the 400 of 500 test queries that can differ, they score .050 below" in some.title
 
 
 def runs_ahead(step, noise=0.0):

@@ -6,6 +6,7 @@ from helpers.returning import Columns, Returns
 from lightgbm import LGBMRanker
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.linear_model import LinearRegression, Ridge
@@ -14,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
+from moerank import MOFSRank
 from moerank.data import RankingData, make_planted
 from moerank.rankers import (
     FittedPopulation,
@@ -81,6 +83,14 @@ def test_rankers_without_weights_score_as_when_they_are_fitted_directly(noisy_da
         X, given = noisy_data.X[:, mask], {name: of(noisy_data) for name, of in queries.items()}
         np.testing.assert_array_equal(scores[:, individual], make().fit(X, noisy_data.y, **given).predict(X))
     assert len(np.unique(scores)) > 20
+
+
+def test_an_ensemble_without_a_length_judges_a_search(noisy_data):
+    forest = RandomForestRegressor(2, max_depth=3, random_state=0)
+    quick = {"instance_selection": False, "ensemble": False, "feature_selection": {"population": 4, "generations": 1}}
+    solver = MOFSRank(forest, random_state=0, **quick).fit(noisy_data)
+    own = clone(forest).fit(noisy_data.X[:, solver.support_], noisy_data.y)
+    np.testing.assert_array_equal(solver.predict(noisy_data.X), own.predict(noisy_data.X[:, solver.support_]))
 
 
 class OneThread(Ridge):

@@ -6,6 +6,7 @@ import pytest
 
 from moerank import MOFSRank
 from moerank.data import make_planted
+from moerank.data.scaling import FittedScaling
 from moerank.rankers import AdditiveRLS, LambdaMART, RankBoost
 from moerank.rankers.model import Forest
 from moerank.rankers.shapes import Shape, shapes_of
@@ -65,6 +66,11 @@ def test_trees_of_one_or_two_features_are_shapes_and_others_are_none():
     np.testing.assert_allclose(scores_of(table, X, ["1", "2"]), scores - scores.mean(), atol=1e-12)
     inside = [[((X[:, 0] > 2) == a) & ((X[:, 1] > 1) == b) for b in (False, True)] for a in (False, True)]
     np.testing.assert_allclose(np.reshape(two.shares, two.n_bins), np.mean(inside, axis=-1))
+    scaling = FittedScaling("standard", offset=(7.0, -1.0), scale=(0.5, 2.0))
+    raw = type(DATA)(X * scaling.scale + scaling.offset, data.y, data.qid).scaled_by(scaling)
+    (of_first,) = [shape for shape in shapes_of(PAIR, raw) if shape.features == ("1",)]
+    assert of_first.thresholds == ((8.0, 9.0),)  # 2 and 4 of the scaled values
+    np.testing.assert_allclose(of_first.deciles[0][-1], X[:, 0].max() * 0.5 + 7.0)
     stumps = RankBoost(n_rounds=5).fit(DATA)
     shapes = shapes_of(stumps.forest_, DATA)
     scores = stumps.predict(DATA.X)

@@ -248,7 +248,7 @@ CHANGES = [
     ("front/0/trees", {"columns": []}, r"front\.0\.trees\."),
     ("front/0/scores/test/MAP", True, r"front\.0\.scores\.test\.MAP: "),
     ("scaling", {"kind": "minmax", "offset": [0.0] * 20, "scale": [0.0] * 20}, ".*offset 0.0 and scale 0.0"),
-    ("format", 3, r"format: Input should be greater than or equal to 6"),
+    ("format", 3, r"format: Input should be greater than or equal to 7"),
 ]
 
 

@@ -87,7 +87,7 @@ def test_a_ranker_is_tuned_and_stands_alone(tiny_problem, tiny_result):
     assert result.convergence == {}
     assert [ranker.name for ranker in result.baselines] == ["best single feature"]
     (ranker,) = result.front
-    assert replace(ranker, name="all features", paired_error=None) == tiny_result.baselines[0]
+    assert replace(ranker, name="all features", difference_interval=None) == tiny_result.baselines[0]
 
 
 def test_the_backend_of_the_problem_is_used(tiny_problem_file, tiny_result):
