@@ -81,7 +81,7 @@ def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
         list(stages),
         finding=finding,
         height=1.1,
-        labels=(COUNT_LABELS[count], "Hypervolume share"),
+        labels=(COUNT_LABELS[count], "Hypervolume / largest"),
         same_x=False,
         notes=[*(boxed(alike[0], stages.values()) for alike in goals.values()), without],
         prepare=lambda axes, _: zoom(axes, seen),
