@@ -145,7 +145,7 @@ def judge_on_new(
     """Compare the chosen model of a run with another model on new data, query by query.
 
     The new data are a LETOR, CSV or Parquet file with the raw features of both models under their names; `label` and
-    `query` are columns of a table, by default those with usual names. The other model is the chosen one of the run
+    `query` are columns of a table, by default those of the run. The other model is the chosen one of the run
     `against`, by default the ranker on all features of the first run; a run of trees does not store one. The metric and
     the margin come from the first run.
 
@@ -195,7 +195,8 @@ def _read(path: Path, model: Model, result: Result, label: str | None, query: st
     read = result.configuration["data"]
     if reader_of(path) is not None:
         settings |= {"features": model.names, "labels": read.get("labels")}
-        data = load_table(path, label=label, query=query, **settings)
+        columns = {"label": label or read.get("label"), "query": query or read.get("query")}
+        data = load_table(path, **columns, **settings)
     else:
         data = load_letor(path, zero_based=read.get("zero_based", False), **settings)
     if model.scaling != PER_QUERY:

@@ -169,7 +169,7 @@ class FileData(DataSection):
     folder: str | None = None
     file: str | None = None
     split: Split | None = None
-    origin: str = "the data set"
+    origin: str = ""
     missing: Missing | None = None
     missing_values: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
     dtype: Precision | None = None
@@ -239,7 +239,8 @@ class FileData(DataSection):
         """Return the path of the file, or of the folder of one fold or of all folds."""
         name = str(self.file or self.folder)
         remedy = f"set the folder that holds {name} with --data or the environment variable MOERANK_DATA"
-        path = find_data(name, folders, f"download {self.origin}, and {remedy}")
+        how = f"download {self.origin}, and" if self.origin else "correct its name, or"
+        path = find_data(name, folders, f"{how} {remedy}")
         return path / f"Fold{fold}" if fold is not None and count_folds(path) else path
 
 

@@ -125,7 +125,7 @@ ROWS = "".join(f"{n % 3},q{n // 6},{n * 7 % 11},{n * 5 % 7}\n" for n in range(24
             ("2,q", "0.5,q"),
             r"line 4: the label 0.5 in .*; give limits, such as labels = \[0.25, 0.5\]",
         ),
-        ("label,query,f,g", ("2,q", ",q"), "line 4: the label nan in the column"),
+        ("label,query,f,g", ("2,q", ",q"), "line 4: the label in the column 'label' is missing"),
         ("label,query,f,g", ("q3,", ","), "line 20: no query id"),
         ("label,query,f,g", ("1,q4,", "1,q0,"), "query q0 begins again"),
         ("label,query,f,f", ("", ""), "two columns are called 'f'"),

@@ -325,7 +325,7 @@ WRONG = [
     (GRADED, {"labels": {"E": -1}}, "labels of 'E' must be at least 0"),
     (PLAIN | {"a": [1.0, np.inf, 2.0]}, {}, r"row 2: the value inf of 'a' is infinite"),
     (PLAIN | {"a": [1.0, 2.0, -1e39]}, {"dtype": np.float32}, r"row 3: the value -1e\+39 of 'a' is infinite, or too"),
-    (PLAIN | {"label": [1, None, 0]}, {}, r"row 2: the label nan in the column 'label'"),
+    (PLAIN | {"label": [1, None, 0]}, {}, r"row 2: the label in the column 'label' is missing"),
     (PLAIN | {"query": ["x", None, "y"]}, {}, r"row 2: no query id in the column 'query'"),
     (PLAIN | {"query": [[1], [1], [2]]}, {}, r"the column 'query' holds list<.*, which are not ids; make texts"),
     (PLAIN | {"__index_level_0__": [1, 2, 3]}, {}, r"the column '__index_level_0__' is an index that pandas wrote"),

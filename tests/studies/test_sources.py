@@ -124,7 +124,7 @@ def test_folds_are_counted(problem, tmp_path, n_folds):
 def test_data_are_looked_for_beside_the_file_first(problem, tmp_path, monkeypatch):
     for data, name in ((OWN + "split = {}", r"own\.csv"), (LETOR, "SET")):
         read = problem(data)
-        with pytest.raises(FileNotFoundError, match=rf"no {name} in {tmp_path}/mine, data; download the data set, and"):
+        with pytest.raises(FileNotFoundError, match=rf"no {name} in {tmp_path}/mine, data; correct its name, or"):
             read.load_fold(1)
     places = [tmp_path / "data", tmp_path / "named", tmp_path / "given", tmp_path / "mine"]
     monkeypatch.setenv("MOERANK_DATA", str(tmp_path / "named"))

@@ -377,13 +377,13 @@ def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | Non
     if pa.types.is_string(column.type):
         numbers, boolean, wrong = parsed_numbers(column.combine_chunks())
         wrong = wrong | (boolean & (not boolean.all()))
-        remedy = "give the label of each text, such as labels = {good = 1, bad = 0}"
+        remedy = "give the label of each text, such as labels = {good = 1, bad = 0}, or --labels good=1,bad=0"
         _require(~wrong, lambda i: f"the label {read.quoted(column[i].as_py())} {where} not a number; {remedy}")
         values = np.asarray(numbers, np.float64)
     else:
         values = np.asarray(_numbers(column, path, name), np.float64)
+    _require(~np.isnan(values), lambda i: f"the label {where} missing; every row needs one")
     if rule is not None:
-        _require(~np.isnan(values), lambda i: f"the label {where} missing; every row needs one")
         return np.searchsorted(rule, values, side="right").astype(np.int64)
     with np.errstate(invalid="ignore"):
         right = (values >= 0) & (values <= MOST_LABEL) & (values == np.floor(values))
