@@ -39,7 +39,7 @@ Factory: TypeAlias = Callable[[int, Operators], Algorithm]
 Batch: TypeAlias = tuple[Array, Matrix, list[bytes]]  # strings, their objectives and their digests
 
 
-LONG = 2**16  # bits of a string from which threads share the strings of a batch
+SHARED_BITS = 2**16  # bits of a string from which threads share the strings of a batch
 
 
 class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
@@ -181,7 +181,7 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
 
     def _in_pieces(self, work: Callable[[Any], Any], rows: Sequence[Any] | Array) -> list[Any]:
         """Return the results of `work` for pieces of the rows; the threads of a stage share long strings."""
-        return in_pieces(work, rows, getattr(self.problem, "workers", 1) if self.problem.n_var >= LONG else 1)
+        return in_pieces(work, rows, getattr(self.problem, "workers", 1) if self.problem.n_var >= SHARED_BITS else 1)
 
     def _select(self, X: Array, F: Matrix, digests: list[bytes], n_survive: int) -> None:
         """Replace the population by the survivors of it and an evaluated batch."""
