@@ -195,8 +195,8 @@ def _read(path: Path, model: Model, result: Result, label: str | None, query: st
     read = result.configuration["data"]
     if reader_of(path) is not None:
         settings |= {"features": model.names, "labels": read.get("labels")}
-        columns = {"label": label or read.get("label"), "query": query or read.get("query")}
-        data = load_table(path, **columns, **settings)
+        settings |= {"label": label or read.get("label"), "query": query or read.get("query")}
+        data = load_table(path, **settings)
     else:
         data = load_letor(path, zero_based=read.get("zero_based", False), **settings)
     if model.scaling != PER_QUERY:
