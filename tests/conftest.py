@@ -1,8 +1,16 @@
 import os
+from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
+
+for library in ("OMP", "OPENBLAS"):  # threads of several workers would wait for each other
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+ALL_TESTS = 2000
+"""Fewer tests than this need few of the kernels."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -14,13 +22,17 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def each_kernel_is_compiled_by_one_worker(tmp_path_factory):
-    """Let a worker wait for a kernel that another one compiles: it would take as long to compile it once more."""
+def each_kernel_is_compiled_by_one_worker(request, tmp_path_factory):
+    """Let a worker wait for a kernel that another one compiles: it would take as long to compile it once more.
+
+    Where all tests run, the workers compile the recorded kernels first, so that they need not wait, nor do processes.
+    """
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.dispatcher import Dispatcher
 
+    from moerank.kernels import compiled as cached
     from moerank.kernels.compiled import KernelCache
 
     compiled = Dispatcher.compile
@@ -36,6 +48,11 @@ def each_kernel_is_compiled_by_one_worker(tmp_path_factory):
             return compiled(dispatcher, signature)
 
     Dispatcher.compile = compiled_once
+    entries = cached.missing(cached.GROUPS) if request.session.testscollected > ALL_TESTS else []
+    for name, types, _ in sorted(entries, key=lambda entry: -entry[2]):
+        with suppress(FileExistsError):  # another worker has taken it
+            (folder / blake2b((name + types).encode(), digest_size=8).hexdigest()).touch(exist_ok=False)
+            cached._compile(name, types)
 
 
 @pytest.fixture
@@ -129,7 +146,9 @@ def command(tiny_problem_file, tmp_path, monkeypatch):
 
 @pytest.fixture
 def undrawn(monkeypatch):
-    """Figures are made, but not drawn into their PNG files: for tests of what is written where."""
+    """Figures of a run are empty, others are not laid out, and none becomes a PNG file: for tests of what is where."""
+    from matplotlib.figure import Figure
+
     from moerank.figures.style import encode
 
     # A module that is first imported during such a test keeps this function, and pages need its SVG.
@@ -137,3 +156,5 @@ def undrawn(monkeypatch):
         "moerank.figures.style.encode",
         lambda figure, kind: encode(figure, kind) if kind == "svg" else kind.encode(),
     )
+    monkeypatch.setattr("moerank.figures.RunFigure.draw", lambda figure, result: Figure())
+    monkeypatch.setattr("matplotlib.layout_engine.ConstrainedLayoutEngine.execute", lambda engine, figure: None)

@@ -13,6 +13,7 @@ import linecache
 import re
 import shlex
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,8 @@ from helpers.pages import blocks
 from moerank.data import make_planted
 from moerank.mofsrank import estimator
 from moerank.rankers import lambda_mart
-from moerank.studies import searches, sources
+from moerank.selectors.best_subset import BestSubset
+from moerank.studies import evidence, searches, sources
 from moerank.studies.result import Result
 from moerank.version import VERSION
 
@@ -88,6 +90,7 @@ def small_searches(monkeypatch):
         kind, most = termination
         return searched(problem, algorithm, (kind, min(most, 100)), **others)
 
+    monkeypatch.setattr(evidence, "BestSubset", partial(BestSubset, max_nodes=10_000))
     monkeypatch.setattr(searches.SearchStudy, "__init__", few_seeds)
     monkeypatch.setattr(searches, "search", few_evaluations)
     monkeypatch.setattr(sources, "load_digits_fold", few_digits)

@@ -23,7 +23,7 @@ def train():
 
 @pytest.fixture(scope="module")
 def client(scheduler):
-    with distributed.Client(scheduler[1], set_as_default=False) as client:
+    with distributed.Client(scheduler[1], set_as_default=False, timeout=dask_slices.CONNECT) as client:
         yield client
 
 
