@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # so that processes of tests need not compile the package again
 for library in ("OMP", "OPENBLAS"):  # threads of several workers would wait for each other
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
@@ -146,15 +147,12 @@ def command(tiny_problem_file, tmp_path, monkeypatch):
 
 @pytest.fixture
 def undrawn(monkeypatch):
-    """Figures of a run are empty, others are not laid out, and none becomes a PNG file: for tests of what is where."""
+    """Figures of a run are empty, others are not laid out, and files of figures have no drawing."""
     from matplotlib.figure import Figure
 
-    from moerank.figures.style import encode
+    def save(figure, file, **options):
+        (file.write if hasattr(file, "write") else Path(file).write_bytes)(b"<svg ></svg>")
 
-    # A module that is first imported during such a test keeps this function, and pages need its SVG.
-    monkeypatch.setattr(
-        "moerank.figures.style.encode",
-        lambda figure, kind: encode(figure, kind) if kind == "svg" else kind.encode(),
-    )
+    monkeypatch.setattr(Figure, "savefig", save)
     monkeypatch.setattr("moerank.figures.RunFigure.draw", lambda figure, result: Figure())
     monkeypatch.setattr("matplotlib.layout_engine.ConstrainedLayoutEngine.execute", lambda engine, figure: None)
