@@ -1,5 +1,4 @@
 import os
-from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
@@ -33,27 +32,31 @@ def each_kernel_is_compiled_by_one_worker(request, tmp_path_factory):
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.dispatcher import Dispatcher
 
-    from moerank.kernels import compiled as cached
-    from moerank.kernels.compiled import KernelCache
+    from moerank.kernels.compiled import GROUPS, KernelCache, _compile, missing
 
     compiled = Dispatcher.compile
-    folder = tmp_path_factory.getbasetemp().parent
+
+    def file_of(*kernel):
+        name = blake2b(repr(kernel).encode(), digest_size=8).hexdigest()
+        return tmp_path_factory.getbasetemp().parent / f"{name}.kernel"
 
     def compiled_once(dispatcher, signature):
         if not isinstance(dispatcher._cache, KernelCache):
             return compiled(dispatcher, signature)
-        lock = FileLock(
-            folder / f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}.lock", is_singleton=True
-        )  # a kernel may compile itself
+        function = dispatcher.py_func
+        file = file_of(function.__module__, function.__qualname__, str(signature))
+        lock = FileLock(file, is_singleton=True)  # a kernel may compile itself
         with global_compiler_lock, lock:  # so that one thread alone holds locks: a kernel's, then those of its callees
             return compiled(dispatcher, signature)
 
     Dispatcher.compile = compiled_once
-    entries = cached.missing(cached.GROUPS) if request.session.testscollected > ALL_TESTS else []
+    entries = missing(GROUPS) if request.session.testscollected > ALL_TESTS else []
     for name, types, _ in sorted(entries, key=lambda entry: -entry[2]):
-        with suppress(FileExistsError):  # another worker has taken it
-            (folder / blake2b((name + types).encode(), digest_size=8).hexdigest()).touch(exist_ok=False)
-            cached._compile(name, types)
+        try:
+            file_of(name, types).touch(exist_ok=False)
+        except FileExistsError:  # another worker has taken it
+            continue
+        _compile(name, types)
 
 
 @pytest.fixture
