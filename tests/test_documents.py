@@ -94,7 +94,8 @@ def small_searches(monkeypatch):
     monkeypatch.setattr(evidence, "BestSubset", partial(BestSubset, max_nodes=10_000))
     monkeypatch.setattr(searches.SearchStudy, "__init__", few_seeds)
     monkeypatch.setattr(searches, "search", few_evaluations)
-    monkeypatch.setattr(sources.MadeData, "read", few_documents)
+    for kind in (sources.DigitsData, sources.ShopData):
+        monkeypatch.setattr(kind, "read", few_documents)
     monkeypatch.setattr(lambda_mart, "boosted_trees", few_trees)
     monkeypatch.setattr(estimator, "search_arguments", few)
     monkeypatch.setattr(optimize, "minimize", few_generations)
