@@ -16,18 +16,13 @@ import moerank
 
 PROJECT = Path(__file__).resolve().parents[1]
 FILES = sorted((PROJECT / "moerank").rglob("*.py"))
+trees = cache(lambda: {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES})
 LAYERS = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]
 
 MOST_FILES, MOST_LINES_OF_CODE = 155, 21_000
 
 VAGUE = {"found", "place", "known", "kept", "beside", "whole", "told", "lots"}
 """Names that do not say what is held."""
-
-
-@cache
-def trees():
-    """The syntax of each file."""
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 
 
 def module_of(path):
