@@ -1,8 +1,16 @@
 import os
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # so that processes of tests need not compile the package again
+for library in ("OMP", "OPENBLAS"):  # threads of several workers would wait for each other
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+ALL_TESTS = 2000
+"""Fewer tests than this need few of the kernels."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -14,28 +22,41 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def each_kernel_is_compiled_by_one_worker(tmp_path_factory):
-    """Let a worker wait for a kernel that another one compiles: it would take as long to compile it once more."""
+def each_kernel_is_compiled_by_one_worker(request, tmp_path_factory):
+    """Let a worker wait for a kernel that another one compiles: it would take as long to compile it once more.
+
+    Where all tests run, the workers compile the recorded kernels first, so that they need not wait, nor do processes.
+    """
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.dispatcher import Dispatcher
 
-    from moerank.kernels.compiled import KernelCache
+    from moerank.kernels.compiled import GROUPS, KernelCache, _compile, missing
 
     compiled = Dispatcher.compile
-    folder = tmp_path_factory.getbasetemp().parent
+
+    def file_of(*kernel):
+        name = blake2b(repr(kernel).encode(), digest_size=8).hexdigest()
+        return tmp_path_factory.getbasetemp().parent / f"{name}.kernel"
 
     def compiled_once(dispatcher, signature):
         if not isinstance(dispatcher._cache, KernelCache):
             return compiled(dispatcher, signature)
-        lock = FileLock(
-            folder / f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}.lock", is_singleton=True
-        )  # a kernel may compile itself
+        function = dispatcher.py_func
+        file = file_of(function.__module__, function.__qualname__, str(signature))
+        lock = FileLock(file, is_singleton=True)  # a kernel may compile itself
         with global_compiler_lock, lock:  # so that one thread alone holds locks: a kernel's, then those of its callees
             return compiled(dispatcher, signature)
 
     Dispatcher.compile = compiled_once
+    entries = missing(GROUPS) if request.session.testscollected > ALL_TESTS else []
+    for name, types, _ in sorted(entries, key=lambda entry: -entry[2]):
+        try:
+            file_of(name, types).touch(exist_ok=False)
+        except FileExistsError:  # another worker has taken it
+            continue
+        _compile(name, types)
 
 
 @pytest.fixture
@@ -129,11 +150,12 @@ def command(tiny_problem_file, tmp_path, monkeypatch):
 
 @pytest.fixture
 def undrawn(monkeypatch):
-    """Figures are made, but not drawn into their PNG files: for tests of what is written where."""
-    from moerank.figures.style import encode
+    """Figures of a run are empty, others are not laid out, and files of figures have no drawing."""
+    from matplotlib.figure import Figure
 
-    # A module that is first imported during such a test keeps this function, and pages need its SVG.
-    monkeypatch.setattr(
-        "moerank.figures.style.encode",
-        lambda figure, kind: encode(figure, kind) if kind == "svg" else kind.encode(),
-    )
+    def save(figure, file, **options):
+        (file.write if hasattr(file, "write") else Path(file).write_bytes)(b"<svg ></svg>")
+
+    monkeypatch.setattr(Figure, "savefig", save)
+    monkeypatch.setattr("moerank.figures.RunFigure.draw", lambda figure, result: Figure())
+    monkeypatch.setattr("matplotlib.layout_engine.ConstrainedLayoutEngine.execute", lambda engine, figure: None)

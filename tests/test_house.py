@@ -7,6 +7,7 @@ import sys
 import tokenize
 import tomllib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import moerank
 
 PROJECT = Path(__file__).resolve().parents[1]
 FILES = sorted((PROJECT / "moerank").rglob("*.py"))
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+trees = cache(lambda: {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES})
 LAYERS = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]
 
 MOST_FILES, MOST_LINES_OF_CODE = 155, 21_000
@@ -66,7 +67,7 @@ def named_by_a_row():
     A row is "module:name", the module whole or as the table's room calls it, or an imported name in a mapping.
     """
     rows = set()
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         constants = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
         texts = [text for text in constants if isinstance(text, str) and re.fullmatch(r"[\w.]+:\w+", text)]
         named = {text.partition(":")[0] for text in texts}
@@ -135,7 +136,7 @@ def doubles(names):
 
 def test_the_package_keeps_its_weight():
     assert len(FILES) <= MOST_FILES
-    assert sum(len(lines_of_code(path, tree)) for path, tree in TREES.items()) <= MOST_LINES_OF_CODE
+    assert sum(len(lines_of_code(path, tree)) for path, tree in trees().items()) <= MOST_LINES_OF_CODE
 
 
 def test_a_name_of_a_file_stands_once():
@@ -144,11 +145,11 @@ def test_a_name_of_a_file_stands_once():
 
 @pytest.mark.parametrize("kind", [0, 1], ids=["classes and functions", "constants"])
 def test_a_public_name_stands_once(kind):
-    assert doubles((path, name) for path, tree in TREES.items() for name in set([*public_names(tree)][kind])) == {}
+    assert doubles((path, name) for path, tree in trees().items() for name in set([*public_names(tree)][kind])) == {}
 
 
 def test_names_say_what_is_held():
-    vague = [(str(p), line, name) for p, tree in TREES.items() for name, line in given_names(tree) if name in VAGUE]
+    vague = [(str(p), line, name) for p, tree in trees().items() for name, line in given_names(tree) if name in VAGUE]
     assert vague == []
 
 
@@ -173,7 +174,7 @@ def test_no_file_is_over_800_lines():
 def test_no_function_has_over_60_lines_of_code():
     long = {
         f"{module_of(path)}.{node.name}": code_lines(node)
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and "kernel" not in decorators(node)
         if code_lines(node) > 60
@@ -182,7 +183,7 @@ def test_no_function_has_over_60_lines_of_code():
 
 
 def test_no_small_module_has_a_single_importer():
-    importers = Counter(name for path, tree in TREES.items() for name in imported(path, tree))
+    importers = Counter(name for path, tree in trees().items() for name in imported(path, tree))
     rows = named_by_a_row()
     small = {
         name: importers[name]
@@ -196,7 +197,7 @@ def test_no_small_module_has_a_single_importer():
 
 
 def test_every_type_alias_is_defined_once():
-    assert doubles((path, name) for path, tree in TREES.items() for name in aliases(tree)) == {}
+    assert doubles((path, name) for path, tree in trees().items() for name in aliases(tree)) == {}
 
 
 def test_every_room_has_a_layer():

@@ -1,5 +1,9 @@
 import json
 
+import pytest
+
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 CSV = "session,bought,price,stars\na,2,4,1\na,0,2,\na,0,3,1\nb,0,8,1\n"
 LETOR = "2 qid:1 1:4 2:1\n0 qid:1 1:2 2:1\n0 qid:2 1:8 2:1\n"
 

@@ -10,6 +10,8 @@ import pytest
 from moerank.studies.draft import draft_problem
 from moerank.studies.problem import load_problem
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 HEAD = "session,sku,title,added,in_stock,price,rating,bought\n"
 
 

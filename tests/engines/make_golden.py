@@ -176,7 +176,7 @@ def scored_by_vespa(jars, files, rows):
             (schemas / "shop" if name.endswith(".profile") else models).joinpath(name).write_text(text)
         values = Path(folder, "rows.json")
         values.write_text(json.dumps([{f"attribute({name})": row[name] for name in row} for row in rows]))
-        java = ["java", "-cp", jars, HERE / "vespa" / "Score.java", application, values]
+        java = [*started.JAVA, "-cp", jars, HERE / "vespa" / "Score.java", application, values]
         done = subprocess.run(java, capture_output=True, text=True, timeout=300)
         if done.returncode:
             raise ValueError(done.stderr[-2000:])

@@ -1,5 +1,6 @@
 """Search engines from published artifacts, started on 127.0.0.1."""
 
+import os
 import re
 import subprocess
 import tempfile
@@ -11,6 +12,8 @@ from shutil import copytree, which
 import pytest
 
 HERE = Path(__file__).parent
+JAVA = ("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Java that compiles little, as what it serves takes a second."""
 
 
 def class_path(engine):
@@ -22,7 +25,8 @@ def class_path(engine):
         goal = ["dependency:build-classpath", f"-Dmdep.outputFile={file}"]
         command = ["mvn", "-q", "-B", "-f", HERE / engine / "pom.xml", *goal]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+            environment = {"MAVEN_OPTS": " ".join(JAVA[1:]), **os.environ}
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
         except subprocess.TimeoutExpired:
             pytest.skip("Maven did not answer within 300 seconds")
         if done.returncode:
@@ -36,7 +40,7 @@ def server(engine):
     jars = class_path(engine)
     with tempfile.TemporaryDirectory() as folder:
         home, output = copytree(HERE / engine, Path(folder, "home")), Path(folder, "output.txt")
-        java = ["java", "-Xmx1g", f"-Dsolr.log.dir={folder}", "-cp", jars, home / "Serve.java", home]
+        java = [*JAVA, "-Xmx1g", f"-Dsolr.log.dir={folder}", "-cp", jars, home / "Serve.java", home]
         with (
             output.open("w") as file,
             subprocess.Popen(java, stdin=subprocess.PIPE, stdout=file, stderr=subprocess.STDOUT) as server,

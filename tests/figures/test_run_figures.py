@@ -199,7 +199,7 @@ def test_shapes_have_one_vertical_scale_and_a_panel_each(tiny_result, tmp_path):
         assert [*axes.lines[-1].get_xdata()] == list(shape.deciles[0])
     assert [axes.get_xscale() for axes in figure.axes] == ["symlog", "linear", "linear"]
     assert title_of_figure(figure) == "price moves the score most, then in_stock and a feature with a …"
-    many = replace(tiny_result, shapes=[SHAPES[0]] * 40)
-    assert_legible(draw("shapes", many))
-    assert "22 with a smaller spread are left out." in draw("shapes", many)._supxlabel.get_text().replace("\n", " ")
+    many = draw("shapes", replace(tiny_result, shapes=[SHAPES[0]] * 40))
+    assert_legible(many)
+    assert "22 with a smaller spread are left out." in many._supxlabel.get_text().replace("\n", " ")
     assert "shapes.png" in [path.name for path in draw_run_figures(result, tmp_path)]

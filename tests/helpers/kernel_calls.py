@@ -43,7 +43,7 @@ def calls_of_a_run():
     Where its code is on disk, a kernel does not load the kernels that it calls. What is not recorded brings them along.
     """
     compiled.compile_ahead(("front",), 2)
-    run_fold(load_problem("digits", SHORT))
+    run_fold(load_problem("digits", SHORT | {"data.n_queries": 30, "data.n_documents": 30}))
     return {"front": called()}
 
 

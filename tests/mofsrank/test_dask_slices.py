@@ -79,7 +79,9 @@ def test_a_cluster_without_workers_ends_the_search_in_a_sentence(train, client, 
         MOFSRank(**STAGES, random_state=0, workers=client).fit(train)
 
 
-def test_a_scheduler_that_is_gone_ends_the_search_in_a_sentence(train, scheduler, client):
+def test_a_scheduler_that_is_gone_ends_the_search_in_a_sentence(train, scheduler, client, monkeypatch):
+    monkeypatch.setattr(client, "_timeout", 1)
+    monkeypatch.setattr(client.rpc, "timeout", 1)
     scheduler[0].kill()
     scheduler[0].wait()
     with pytest.raises(OSError, match=r"the Dask scheduler at tcp://.* is gone; start it, and resume the search"):

@@ -163,7 +163,7 @@ def test_an_additive_backend_selects_instances_where_the_solver_asks(parts, solv
 
 
 def test_the_shapes_of_a_ranker_by_trees_of_one_or_two_features_are_stored(parts):
-    problem = make_problem("tiny", tuple(parts.values()))
+    problem = make_problem("tiny", tuple(part.with_features(np.arange(20) < 8) for part in parts.values()))
     result = run_fold(problem, 1, "additive[alpha=0.01,interactions=2]", baselines=False)
     names = set(result.names(result.best.features))
     assert {name for shape in result.shapes for name in shape.features} == names
