@@ -112,61 +112,69 @@ def ridge_blocks(A: Matrix, b: Vector, first: Integers, alpha: float, feature_ma
 
 @kernel
 def _solve_one(A: Matrix, b: Vector, first: Integers, alpha: float, chosen: Integers, U: Matrix, w: Vector) -> None:
-    """Solve the system of one individual: Uᵀ U = A, with b as a further column of A, then backwards."""
+    """Solve the system of one individual: Uᵀ U = A, with b as a further column of A, then backwards.
+
+    U has all rows of the first eight columns, then those of the next eight, so that sums over rows read it in order.
+    """
     n = 0
     for f in chosen:
         n += first[f + 1] - first[f]
     n_panels = (n + VECTOR_WIDTH - 1) // VECTOR_WIDTH
-    n_vectors = n_panels + 1  # of a row; the last one begins with the entry of b
-    stride = n_vectors * VECTOR_WIDTH
+    n_rows = n_panels * VECTOR_WIDTH
+    to_next = (n_rows - 1) * VECTOR_WIDTH  # from behind a vector to the same row of the next eight columns
     flat = U.reshape(-1)
+    flat[: (n_panels + 1) * n_rows * VECTOR_WIDTH] = 0.0
     i = 0
     for c in range(len(chosen)):
-        begin = i
         for p in range(first[chosen[c]], first[chosen[c] + 1]):
-            row = i * stride
-            flat[row : row + stride] = 0.0
-            target = row + begin
+            diagonal = (i - i % VECTOR_WIDTH) * n_rows + i * VECTOR_WIDTH + i % VECTOR_WIDTH
+            target = diagonal
             for g in chosen[c:]:
-                for q in range(first[g], first[g + 1]):
+                for q in range(p if g == chosen[c] else first[g], first[g + 1]):
                     flat[target] = A[p, q]
                     target += 1
-            flat[row + i] += alpha
-            flat[row + n_panels * VECTOR_WIDTH] = b[p]
+                    if target % VECTOR_WIDTH == 0:
+                        target += to_next
+            flat[diagonal] += alpha
+            flat[(n_rows * n_panels + i) * VECTOR_WIDTH] = b[p]
             i += 1
-    for row in range(n, n_panels * VECTOR_WIDTH):  # rows that fill up the last panel
-        flat[row * stride : (row + 1) * stride] = 0.0
-        flat[row * stride + row] = 1.0
+    for row in range(n, n_rows):  # rows that fill up the last panel
+        flat[((n_panels - 1) * n_rows + row) * VECTOR_WIDTH + row % VECTOR_WIDTH] = 1.0
     for panel in range(n_panels):
-        _factor_panel(U, flat, n_vectors, panel)
-    _substitute(U, flat, n_panels, n_vectors)
+        _factor_panel(U, flat, n_panels, panel)
+    _substitute(U, flat, n_panels)
     i = 0
     for f in chosen:
         for p in range(first[f], first[f + 1]):
-            w[p] = flat[i * stride + n_panels * VECTOR_WIDTH]
+            w[p] = flat[(n_panels * n_rows + i) * VECTOR_WIDTH]
             i += 1
 
 
 @kernel
-def _factor_panel(U: Matrix, flat: Vector, n_vectors: int, panel: int) -> None:
+def _factor_panel(U: Matrix, flat: Vector, n_panels: int, panel: int) -> None:
     """Turn eight rows of A into rows of U, given the rows before them; entries left of the diagonal do not matter."""
-    top = panel * VECTOR_WIDTH
-    stride = n_vectors * VECTOR_WIDTH
-    for v in range(panel, n_vectors):
-        _subtract_products(flat, top, stride, U, v, n_vectors, top, U, top * n_vectors + v)
-    for r in range(top, top + VECTOR_WIDTH):
-        given = flat[r * stride + r]
-        for k in range(top, r):
-            factor = spread(-flat[k * stride + r])
-            for v in range(panel, n_vectors):
-                store(U, r * n_vectors + v, fused(factor, load(U, k * n_vectors + v), load(U, r * n_vectors + v)))
-        pivot = flat[r * stride + r]
-        if pivot <= 0.0:  # lost in rounding
-            pivot = LEAST_PIVOT * max(given, 1.0)
-        factor = spread(1.0 / np.sqrt(pivot))
-        for v in range(panel, n_vectors):
-            store(U, r * n_vectors + v, load(U, r * n_vectors + v) * factor)
-        flat[r * stride + r] = np.sqrt(pivot)
+    n_rows, top = n_panels * VECTOR_WIDTH, panel * VECTOR_WIDTH
+    own = panel * n_rows * VECTOR_WIDTH
+    square = own + top * VECTOR_WIDTH
+    for v in range(panel, n_panels + 1):
+        row = v * n_rows + top
+        _subtract_products(flat, own, VECTOR_WIDTH, U, v * n_rows, 1, top, U, row)
+        for r in range(VECTOR_WIDTH):
+            diagonal = square + r * VECTOR_WIDTH + r
+            given, values = flat[diagonal], load(U, row + r)
+            for k in range(r):
+                values = fused(spread(-flat[square + k * VECTOR_WIDTH + r]), load(U, row + k), values)
+            store(U, row + r, values)
+            if v == panel:
+                pivot = flat[diagonal]
+                if pivot <= 0.0:  # lost in rounding
+                    pivot = LEAST_PIVOT * max(given, 1.0)
+                root = np.sqrt(pivot)
+            else:
+                root = flat[diagonal]
+            store(U, row + r, values * spread(1.0 / root))
+            if v == panel:
+                flat[diagonal] = root
 
 
 @kernel
@@ -201,22 +209,23 @@ def _subtract_products(
 
 
 @kernel
-def _substitute(U: Matrix, flat: Vector, n_panels: int, n_vectors: int) -> None:
+def _substitute(U: Matrix, flat: Vector, n_panels: int) -> None:
     """Solve U w = y backwards; w takes the place of y, the column after the last panel."""
-    stride = n_vectors * VECTOR_WIDTH
+    n_rows = n_panels * VECTOR_WIDTH
     w = np.zeros((max(n_panels, 1), VECTOR_WIDTH))
     lane = np.empty((1, VECTOR_WIDTH))
-    for r in range(n_panels * VECTOR_WIDTH - 1, -1, -1):
+    for r in range(n_rows - 1, -1, -1):
         total = spread(0.0)
-        for v in range(r // VECTOR_WIDTH, n_panels):
-            total = fused(load(U, r * n_vectors + v), load(w, v), total)
+        own = r // VECTOR_WIDTH
+        for v in range(own, n_panels):
+            total = fused(load(U, v * n_rows + r), load(w, v), total)
         store(lane, 0, total)
-        y = flat[r * stride + n_panels * VECTOR_WIDTH]
+        y = flat[(n_panels * n_rows + r) * VECTOR_WIDTH]
         for c in range(VECTOR_WIDTH):
             y -= lane[0, c]
-        y /= flat[r * stride + r]
-        w[r // VECTOR_WIDTH, r % VECTOR_WIDTH] = y
-        flat[r * stride + n_panels * VECTOR_WIDTH] = y
+        y /= flat[(own * n_rows + r) * VECTOR_WIDTH + r % VECTOR_WIDTH]
+        w[own, r % VECTOR_WIDTH] = y
+        flat[(n_panels * n_rows + r) * VECTOR_WIDTH] = y
 
 
 @kernel
