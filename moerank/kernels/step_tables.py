@@ -23,6 +23,9 @@ GROUPS_ABREAST = 128
 # Columns of a vector, and rows of a panel.
 VECTOR_WIDTH = lanes(np.float64)
 
+# Panels that read the same columns while these stay in the second level of the cache.
+PANELS_ABREAST = 8
+
 # Individuals whose scores are summed side by side.
 INDIVIDUALS = 2 * VECTOR_WIDTH
 
@@ -140,8 +143,8 @@ def _solve_one(A: Matrix, b: Vector, first: Integers, alpha: float, chosen: Inte
             i += 1
     for row in range(n, n_rows):  # rows that fill up the last panel
         flat[((n_panels - 1) * n_rows + row) * VECTOR_WIDTH + row % VECTOR_WIDTH] = 1.0
-    for panel in range(n_panels):
-        _factor_panel(U, flat, n_panels, panel)
+    for begin in range(0, n_panels, PANELS_ABREAST):
+        _factor_panels(U, flat, n_panels, begin, min(begin + PANELS_ABREAST, n_panels))
     _substitute(U, flat, n_panels)
     i = 0
     for f in chosen:
@@ -151,29 +154,26 @@ def _solve_one(A: Matrix, b: Vector, first: Integers, alpha: float, chosen: Inte
 
 
 @kernel
-def _factor_panel(U: Matrix, flat: Vector, n_panels: int, panel: int) -> None:
-    """Turn eight rows of A into rows of U, given the rows before them; entries left of the diagonal do not matter."""
-    n_rows, top = n_panels * VECTOR_WIDTH, panel * VECTOR_WIDTH
-    own = panel * n_rows * VECTOR_WIDTH
-    square = own + top * VECTOR_WIDTH
-    for v in range(panel, n_panels + 1):
-        row = v * n_rows + top
-        _subtract_products(flat, own, VECTOR_WIDTH, U, v * n_rows, 1, top, U, row)
-        for r in range(VECTOR_WIDTH):
-            diagonal = square + r * VECTOR_WIDTH + r
-            given, values = flat[diagonal], load(U, row + r)
-            for k in range(r):
-                values = fused(spread(-flat[square + k * VECTOR_WIDTH + r]), load(U, row + k), values)
-            store(U, row + r, values)
-            if v == panel:
-                pivot = flat[diagonal]
-                if pivot <= 0.0:  # lost in rounding
-                    pivot = LEAST_PIVOT * max(given, 1.0)
-                root = np.sqrt(pivot)
-            else:
+def _factor_panels(U: Matrix, flat: Vector, n_panels: int, begin: int, end: int) -> None:
+    """Turn rows of A into rows of U, given the rows before them; entries left of the diagonal do not matter."""
+    n_rows = n_panels * VECTOR_WIDTH
+    for v in range(begin, n_panels + 1):
+        for panel in range(begin, min(v + 1, end)):
+            own, top = panel * n_rows * VECTOR_WIDTH, panel * VECTOR_WIDTH
+            square, row = own + top * VECTOR_WIDTH, v * n_rows + top
+            _subtract_products(flat, own, VECTOR_WIDTH, U, v * n_rows, 1, top, U, row)
+            for r in range(VECTOR_WIDTH):
+                diagonal = square + r * VECTOR_WIDTH + r
+                given, values = flat[diagonal], load(U, row + r)
+                for k in range(r):
+                    values = fused(spread(-flat[square + k * VECTOR_WIDTH + r]), load(U, row + k), values)
+                store(U, row + r, values)
                 root = flat[diagonal]
-            store(U, row + r, values * spread(1.0 / root))
-            if v == panel:
+                if v == panel:
+                    if root <= 0.0:  # lost in rounding
+                        root = LEAST_PIVOT * max(given, 1.0)
+                    root = np.sqrt(root)
+                store(U, row + r, values * spread(1.0 / root))
                 flat[diagonal] = root
 
 
