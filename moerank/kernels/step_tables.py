@@ -10,21 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.kernels.algebra import LEAST_PIVOT
+from moerank.kernels.algebra import LEAST_PIVOT, PANELS_ABREAST, VECTOR_WIDTH, subtract_products
 from moerank.kernels.compiled import kernel
-from moerank.kernels.lanes import fused, lanes, load, spread, store
+from moerank.kernels.lanes import fused, load, spread, store
 
 # Features whose counts with one other feature stay in the first level of the cache.
 COUNTED_FEATURES = 16
 
 # Rows of two vectors that stay in the first level of the cache.
 GROUPS_ABREAST = 128
-
-# Columns of a vector, and rows of a panel.
-VECTOR_WIDTH = lanes(np.float64)
-
-# Panels that read the same columns while these stay in the second level of the cache.
-PANELS_ABREAST = 8
 
 # Individuals whose scores are summed side by side.
 INDIVIDUALS = 2 * VECTOR_WIDTH
@@ -79,7 +73,7 @@ def subtract_squares(sums: Matrix, factor: Vector, total: Matrix) -> None:
         size = min(GROUPS_ABREAST, n_groups - begin)
         for panel in range(n_vectors):
             for v in range(panel, n_vectors):
-                _subtract_products(
+                subtract_products(
                     left,
                     begin * n + panel * VECTOR_WIDTH,
                     n,
@@ -89,6 +83,7 @@ def subtract_squares(sums: Matrix, factor: Vector, total: Matrix) -> None:
                     size,
                     target,
                     panel * VECTOR_WIDTH * n_vectors + v,
+                    n_vectors,
                 )
 
 
@@ -161,7 +156,7 @@ def _factor_panels(U: Matrix, flat: Vector, n_panels: int, begin: int, end: int)
         for panel in range(begin, min(v + 1, end)):
             own, top = panel * n_rows * VECTOR_WIDTH, panel * VECTOR_WIDTH
             square, row = own + top * VECTOR_WIDTH, v * n_rows + top
-            _subtract_products(flat, own, VECTOR_WIDTH, U, v * n_rows, 1, top, U, row)
+            subtract_products(flat, own, VECTOR_WIDTH, U, v * n_rows, 1, top, U, row, 1)
             for r in range(VECTOR_WIDTH):
                 diagonal = square + r * VECTOR_WIDTH + r
                 given, values = flat[diagonal], load(U, row + r)
@@ -175,37 +170,6 @@ def _factor_panels(U: Matrix, flat: Vector, n_panels: int, begin: int, end: int)
                     root = np.sqrt(root)
                 store(U, row + r, values * spread(1.0 / root))
                 flat[diagonal] = root
-
-
-@kernel
-def _subtract_products(
-    left: Vector, at: int, stride: int, right: Matrix, v: int, step: int, n: int, target: Matrix, row: int
-) -> None:
-    """Subtract Σ_k of eight numbers of `left` times a vector of `right` from eight vectors of `target`.
-
-    The k-th numbers begin at ``at + k · stride``, the vector is ``v + k · step``, and the first row of the target is
-    `row`; the next ones are `step` on.
-    """
-    a = b = c = d = e = f = g = h = spread(0.0)
-    for k in range(n):
-        y = load(right, v + k * step)
-        x = at + k * stride
-        a = fused(spread(left[np.uint64(x)]), y, a)
-        b = fused(spread(left[np.uint64(x + 1)]), y, b)
-        c = fused(spread(left[np.uint64(x + 2)]), y, c)
-        d = fused(spread(left[np.uint64(x + 3)]), y, d)
-        e = fused(spread(left[np.uint64(x + 4)]), y, e)
-        f = fused(spread(left[np.uint64(x + 5)]), y, f)
-        g = fused(spread(left[np.uint64(x + 6)]), y, g)
-        h = fused(spread(left[np.uint64(x + 7)]), y, h)
-    store(target, row, load(target, row) - a)
-    store(target, row + step, load(target, row + step) - b)
-    store(target, row + 2 * step, load(target, row + 2 * step) - c)
-    store(target, row + 3 * step, load(target, row + 3 * step) - d)
-    store(target, row + 4 * step, load(target, row + 4 * step) - e)
-    store(target, row + 5 * step, load(target, row + 5 * step) - f)
-    store(target, row + 6 * step, load(target, row + 6 * step) - g)
-    store(target, row + 7 * step, load(target, row + 7 * step) - h)
 
 
 @kernel
