@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import NotNegative, Positive, check_at_least
 from moerank.data import RankingData
-from moerank.kernels.algebra import plus_ridge
-from moerank.kernels.step_tables import VECTOR_WIDTH, forward_blocks, ridge_blocks
+from moerank.kernels.algebra import VECTOR_WIDTH, plus_ridge
+from moerank.kernels.step_tables import forward_blocks, ridge_blocks
 from moerank.rankers.base import Grid, Trainer
 from moerank.rankers.boosting import steadied
 from moerank.rankers.model import Forest, finite_scores

@@ -25,7 +25,8 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import check_room, memory_limit
 from moerank.data import RankingData
 from moerank.data.scaling import UNSCALED, FittedScaling, Scaling
-from moerank.kernels.step_tables import VECTOR_WIDTH, Codes, add_counts, add_to_groups, subtract_squares
+from moerank.kernels.algebra import VECTOR_WIDTH
+from moerank.kernels.step_tables import Codes, add_counts, add_to_groups, subtract_squares
 from moerank.training.masks import Masks
 from moerank.training.pair_moments import PairMoments
 
