@@ -127,15 +127,14 @@ def dot(a: Vector, b: Vector) -> float:
 def factorise(B: Matrix, feature_mask: Mask) -> Matrix:
     """Return the Cholesky factors (lanes, n_features, n_features) of B on each row of the mask, packed top left.
 
-    They are upper triangles U with Uᵀ U = B; what is below does not matter. Equal neighbouring rows share the work.
-    Complexity: O(k³ / 3) for a row with k features.
+    Equal neighbouring rows share the work. Complexity: O(k³ / 3) for a row with k features.
     """
     lanes, n_features = feature_mask.shape
     factors = np.zeros((lanes, n_features, n_features))
     for lane in range(lanes):
         if lane > 0 and (feature_mask[lane] == feature_mask[lane - 1]).all():
             for i in range(n_features):
-                for j in range(i, n_features):
+                for j in range(i + 1):
                     factors[lane, i, j] = factors[lane - 1, i, j]
         else:
             _factor_one(B, np.flatnonzero(feature_mask[lane]), factors[lane])
@@ -143,49 +142,32 @@ def factorise(B: Matrix, feature_mask: Mask) -> Matrix:
 
 
 @kernel
-def _factor_one(B: Matrix, chosen: Integers, U: Matrix) -> None:
-    """Set the upper triangle of U, four rows at a time, which share what they read of the rows before them."""
-    n = len(chosen)
-    for end in range((n - 1) % 4 + 1, n + 1, 4):  # the first group has no rows before it, and may be smaller
-        begin = max(end - 4, 0)
-        for j in range(begin, end):
-            for i in range(begin, n):
-                U[j, i] = B[chosen[i], chosen[j]]
-        for k in range(begin):
-            f0, f1, f2, f3 = U[k, begin], U[k, begin + 1], U[k, begin + 2], U[k, begin + 3]
-            for i in range(begin, n):
-                u = U[k, i]
-                U[begin, i] -= u * f0
-                U[begin + 1, i] -= u * f1
-                U[begin + 2, i] -= u * f2
-                U[begin + 3, i] -= u * f3
-        for j in range(begin, end):
-            for k in range(begin, j):
-                f = U[k, j]
-                for i in range(j, n):
-                    U[j, i] -= U[k, i] * f
-            if U[j, j] <= 0.0:  # lost in rounding
-                U[j, j] = LEAST_PIVOT * B[chosen[j], chosen[j]]
-            U[j, j] = np.sqrt(U[j, j])
-            for i in range(j + 1, n):
-                U[j, i] /= U[j, j]
+def _factor_one(B: Matrix, chosen: Integers, L: Matrix) -> None:
+    for i in range(len(chosen)):
+        for j in range(i + 1):
+            total = B[chosen[i], chosen[j]]
+            for k in range(j):
+                total -= L[i, k] * L[j, k]
+            if i == j and total <= 0.0:  # lost in rounding
+                total = LEAST_PIVOT * B[chosen[i], chosen[i]]
+            L[i, j] = np.sqrt(total) if i == j else total / L[j, j]
 
 
 @kernel
-def solve(U: Matrix, chosen: Mask, b: Vector, x: Vector) -> None:
+def solve(L: Matrix, chosen: Mask, b: Vector, x: Vector) -> None:
     """Solve B x = b on the chosen features, given the factor of B there; x is set to 0 elsewhere. O(k²)."""
     index = np.flatnonzero(chosen)
     x[:] = 0.0
     for i in range(len(index)):
         total = b[index[i]]
         for k in range(i):
-            total -= U[k, i] * x[index[k]]
-        x[index[i]] = total / U[i, i]
+            total -= L[i, k] * x[index[k]]
+        x[index[i]] = total / L[i, i]
     for i in range(len(index) - 1, -1, -1):
         total = x[index[i]]
         for k in range(i + 1, len(index)):
-            total -= U[i, k] * x[index[k]]
-        x[index[i]] = total / U[i, i]
+            total -= L[k, i] * x[index[k]]
+        x[index[i]] = total / L[i, i]
 
 
 @kernel
@@ -198,10 +180,10 @@ def ridge_subsets(B: Matrix, rhs: Vector, feature_mask: Mask) -> Matrix:
     largest = 0
     for row in range(len(feature_mask)):
         largest = max(largest, feature_mask[row].sum())
-    U = np.empty((largest, largest))
+    L = np.empty((largest, largest))
     for row in range(len(feature_mask)):
-        _factor_one(B, np.flatnonzero(feature_mask[row]), U)
-        solve(U, feature_mask[row], rhs, W[row])
+        _factor_one(B, np.flatnonzero(feature_mask[row]), L)
+        solve(L, feature_mask[row], rhs, W[row])
     return W
 
 
