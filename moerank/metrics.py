@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
-from functools import partial
+from functools import cache, partial
 from typing import Annotated, Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -220,7 +220,7 @@ class _CountedMetric(Metric):
         return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, few, most_workers(workers))
 
     def _plan_of(self, data: RankingData) -> Plan:
-        return data.remember((self, "plan"), lambda: self._plan(data))
+        return data.remember_labels((self, "plan"), lambda: self._plan(data))
 
 
 @dataclass(frozen=True)
@@ -600,9 +600,15 @@ def _gain_plan(
     and the divisor of each depth that is averaged; a query without a divisor has the value 0.
     """
     queries, last_ranks, ideals = [], [], []
+    ordered = gain[np.lexsort((-gain, np.repeat(np.arange(data.n_queries), np.diff(data.offsets))))]
+
+    @cache  # many short queries have the same gains
+    def depth_and_ideal(gains: bytes) -> tuple[int, Matrix]:
+        best = np.frombuffer(gains)
+        return depths(np.cumsum(best * discount[: len(best)]))
+
     for query in _queries_with_relevant_documents(data):
-        gains = np.sort(gain[data.offsets[query] : data.offsets[query + 1]])[::-1]
-        depth, ideal = depths(np.cumsum(gains * discount[: len(gains)]))
+        depth, ideal = depth_and_ideal(ordered[data.offsets[query] : data.offsets[query + 1]].tobytes())
         if len(ideal):
             queries.append(query)
             last_ranks.append(depth)

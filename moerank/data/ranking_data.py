@@ -272,7 +272,7 @@ class RankingData:
     @property
     def pairs(self) -> PreferencePairs:
         """All preference pairs, by query, then better row, then worse row; a ValueError beyond the limit on memory."""
-        return self._remembered(self._of_labels, "pairs", self._list_pairs)
+        return self.remember_labels("pairs", self._list_pairs)
 
     def _list_pairs(self) -> PreferencePairs:
         n_pairs = self.n_pairs
@@ -304,7 +304,7 @@ class RankingData:
     @property
     def label_runs(self) -> LabelRuns:
         """The documents of each query by label, for sums over all pairs without a list of them."""
-        return self._remembered(self._of_labels, "label runs", lambda: LabelRuns.of(self.y, self.offsets))
+        return self.remember_labels("label runs", lambda: LabelRuns.of(self.y, self.offsets))
 
     def query_blocks(self, n_documents: int) -> Iterator[tuple[int, int]]:
         """Yield the first and last query (exclusive) of blocks of at most `n_documents`, or of one query."""
@@ -419,6 +419,10 @@ class RankingData:
         """
         return self._remembered(self._memory, key, make)
 
+    def remember_labels(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `remember` does, shared with all copies: a value that depends on labels and weights alone."""
+        return self._remembered(self._of_labels, key, make)
+
     def _remembered(self, memory: dict[Hashable, Any], key: Hashable, make: Callable[[], T]) -> T:
         if key not in memory:
             memory.setdefault(key, make())  # of several threads, the first one wins
@@ -453,6 +457,10 @@ class RankingData:
             f"{type(self).__name__}({self.name!r}: {self.n_documents} documents, {self.n_queries} queries, "
             f"{self.n_features} features)"
         )
+
+    def __copy__(self) -> Self:
+        """Return the same data without what was computed from the features."""
+        return self._changed()
 
     def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_memory": {}, "_of_labels": {}}

@@ -12,11 +12,11 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, fused, lanes, load, spread, store
 
-# Features of a vector, which are multiplied, or centred, side by side.
-PRODUCT_LANES = lanes(np.float64)
+# Numbers of a vector, and rows of a panel.
+VECTOR_WIDTH = lanes(np.float64)
 
-# Documents of a block that stays in the second level of the cache.
-PRODUCT_ROWS = 64
+# Panels that read the same numbers while these stay in the second level of the cache.
+PANELS_ABREAST = 8
 
 # Entries and queries of a block that stays in the second level of the cache.
 ENTRIES_ABREAST, QUERY_BLOCK = 256, 512
@@ -36,12 +36,13 @@ def square(A: Matrix) -> Matrix:
     It is summed document after document, in O(n_features² · n_documents).
     """
     n_features, n_documents = A.shape
-    n_vectors = -(-n_features // PRODUCT_LANES)
-    rows = np.zeros((n_documents, n_vectors * PRODUCT_LANES))
-    rows[:, :n_features] = A.T
-    total = np.zeros((n_vectors * PRODUCT_LANES, n_vectors * PRODUCT_LANES))
-    _add_product(rows, rows, n_vectors, total)
-    _copy_to_upper_triangle(total)
+    n_vectors = -(-n_features // VECTOR_WIDTH)
+    rows = np.zeros((n_vectors * VECTOR_WIDTH, n_documents))
+    rows[:n_features] = A
+    panels = np.ascontiguousarray(rows.reshape(n_vectors, VECTOR_WIDTH, n_documents).transpose(0, 2, 1))
+    total = np.zeros((len(rows), len(rows)))
+    _subtract_square(panels.reshape(-1, VECTOR_WIDTH), total)
+    _turn_and_mirror(total)
     return np.ascontiguousarray(total[:n_features, :n_features])
 
 
@@ -53,37 +54,64 @@ def plus_ridge(A: Matrix, alpha: float) -> Matrix:
 
 
 @kernel
-def _copy_to_upper_triangle(A: Matrix) -> None:
+def _subtract_square(panels: Matrix, total: Matrix) -> None:
+    """Subtract A Aᵀ from the upper triangle of `total`; for each eight rows of A, `panels` has its columns in order."""
+    flat, n_vectors = panels.reshape(-1), total.shape[1] // VECTOR_WIDTH
+    n, target = len(panels) // n_vectors, total.reshape(-1, VECTOR_WIDTH)
+    for begin in range(0, n_vectors, PANELS_ABREAST):
+        for v in range(begin, n_vectors):
+            for panel in range(begin, min(v + 1, begin + PANELS_ABREAST)):
+                at, row = panel * n * VECTOR_WIDTH, panel * VECTOR_WIDTH * n_vectors + v
+                subtract_products(flat, at, VECTOR_WIDTH, panels, v * n, 1, n, target, row, n_vectors)
+
+
+@kernel
+def _turn_and_mirror(A: Matrix) -> None:
+    """Change the sign of the upper triangle, and copy it to the lower one."""
     for i in range(len(A)):
-        for j in range(i):
+        for j in range(i, len(A)):
+            A[i, j] = 0.0 - A[i, j]
             A[j, i] = A[i, j]
 
 
 @kernel
-def _add_product(left: Matrix, right: Matrix, n_vectors: int, total: Matrix) -> None:
-    """Add the sum of x yᵀ over the rows x and y to the lower triangle of `total`, four features by a vector at once."""
-    flat = left.ravel()
-    n_features = n_vectors * PRODUCT_LANES
-    for begin in range(0, len(left), PRODUCT_ROWS):
-        end = min(begin + PRODUCT_ROWS, len(left))
-        for vector in range(n_vectors):
-            for f in range(vector * PRODUCT_LANES, n_features, 4):
-                position = f * n_vectors + vector
-                s0 = load(total, position)
-                s1 = load(total, position + n_vectors)
-                s2 = load(total, position + 2 * n_vectors)
-                s3 = load(total, position + 3 * n_vectors)
-                for i in range(begin, end):
-                    y = load(right, i * n_vectors + vector)
-                    k = i * n_features + f
-                    s0 = fused(spread(flat[np.uint64(k)]), y, s0)
-                    s1 = fused(spread(flat[np.uint64(k + 1)]), y, s1)
-                    s2 = fused(spread(flat[np.uint64(k + 2)]), y, s2)
-                    s3 = fused(spread(flat[np.uint64(k + 3)]), y, s3)
-                store(total, position, s0)
-                store(total, position + n_vectors, s1)
-                store(total, position + 2 * n_vectors, s2)
-                store(total, position + 3 * n_vectors, s3)
+def subtract_products(
+    left: Vector,
+    at: int,
+    stride: int,
+    right: Matrix,
+    v: int,
+    step: int,
+    n: int,
+    target: Matrix,
+    row: int,
+    down: int,
+) -> None:
+    """Subtract Σ_k of eight numbers of `left` times a vector of `right` from eight vectors of `target`.
+
+    The k-th numbers begin at ``at + k · stride``, the vector is ``v + k · step``, and the first row of the target is
+    `row`; the next ones are `down` on.
+    """
+    a = b = c = d = e = f = g = h = spread(0.0)
+    for k in range(n):
+        y = load(right, v + k * step)
+        x = at + k * stride
+        a = fused(spread(left[np.uint64(x)]), y, a)
+        b = fused(spread(left[np.uint64(x + 1)]), y, b)
+        c = fused(spread(left[np.uint64(x + 2)]), y, c)
+        d = fused(spread(left[np.uint64(x + 3)]), y, d)
+        e = fused(spread(left[np.uint64(x + 4)]), y, e)
+        f = fused(spread(left[np.uint64(x + 5)]), y, f)
+        g = fused(spread(left[np.uint64(x + 6)]), y, g)
+        h = fused(spread(left[np.uint64(x + 7)]), y, h)
+    store(target, row, load(target, row) - a)
+    store(target, row + down, load(target, row + down) - b)
+    store(target, row + 2 * down, load(target, row + 2 * down) - c)
+    store(target, row + 3 * down, load(target, row + 3 * down) - d)
+    store(target, row + 4 * down, load(target, row + 4 * down) - e)
+    store(target, row + 5 * down, load(target, row + 5 * down) - f)
+    store(target, row + 6 * down, load(target, row + 6 * down) - g)
+    store(target, row + 7 * down, load(target, row + 7 * down) - h)
 
 
 @kernel
@@ -208,12 +236,12 @@ def centred_stack(
     longest = 0
     for q in range(len(offsets) - 1):  # np.diff takes three seconds to compile
         longest = max(longest, offsets[q + 1] - offsets[q])
-    tile = np.zeros((longest, PRODUCT_LANES))
-    sums = np.empty((n_runs, PRODUCT_LANES))
-    mean = np.empty((1, PRODUCT_LANES))
+    tile = np.zeros((longest, VECTOR_WIDTH))
+    sums = np.empty((n_runs, VECTOR_WIDTH))
+    mean = np.empty((1, VECTOR_WIDTH))
     zero = spread(0.0)
-    for f in range(0, n_features, PRODUCT_LANES):
-        width = min(PRODUCT_LANES, n_features - f)
+    for f in range(0, n_features, VECTOR_WIDTH):
+        width = min(VECTOR_WIDTH, n_features - f)
         for r in range(n_runs):
             store(sums, r, zero)
         for q in range(len(offsets) - 1):
@@ -232,7 +260,7 @@ def centred_stack(
                 constant = constant & (x >= head) & (head >= x)
             store(mean, 0, total)
             bits = bits_of(constant)
-            for c in range(PRODUCT_LANES):
+            for c in range(VECTOR_WIDTH):
                 mean[0, c] = tile[0, c] if (bits >> c) & 1 else mean[0, c] / size
             centre = load(mean, 0)
             for k in range(size):

@@ -22,10 +22,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
-from moerank.kernels.compiled import kernel
+from moerank.kernels.compiled import kernel, read_only
 from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, least, load, load_mask, spread, store, word_type
 from moerank.kernels.pair_pass import project
-from moerank.kernels.threads import in_threads
+from moerank.kernels.threads import in_pieces, in_threads
 from moerank.kernels.tiles import (
     TILE,
     TILED_BLOCK,
@@ -49,6 +49,9 @@ SHORT_QUERY = 40
 # Mean size of a query up to which `lane_gain` is faster, whatever the features.
 SHORT_ON_AVERAGE = 64
 
+# Approximate size of a block of features that are copied from columns to rows.
+COPIED_NUMBERS = 2**18
+
 
 def few_ranks(
     query: Integers, gain: Vector, discount: Vector, depth: Integers, ideal: Vector, ideal_first: Integers
@@ -71,11 +74,11 @@ def gain_of_linear(
     return linear_gain(columns(), W, offsets, few_ranks, workers)
 
 
-def _parts(few_ranks: FewRanks, offsets: Integers, workers: int) -> list[FewRanks]:
-    """Return the queries of each thread, in parts of about as many documents."""
+def _parts(few_ranks: FewRanks, offsets: Integers, n_parts: int) -> list[FewRanks]:
+    """Return the queries in parts of about as many documents."""
     query, gain, discount, depth, ideal = few_ranks
-    cuts = np.searchsorted(offsets[query], np.linspace(0, offsets[-1], workers + 1)[1:-1])
-    parts = [slice(begin, end) for begin, end in pairwise([0, *cuts.tolist(), len(query)])]
+    cuts = np.searchsorted(offsets[query], np.linspace(0, offsets[-1], n_parts + 1)[1:-1])
+    parts = [slice(begin, end) for begin, end in pairwise([0, *cuts.tolist(), len(query)]) if begin < end]
     return [(query[part], gain, discount, depth[part], ideal[part]) for part in parts]
 
 
@@ -83,11 +86,11 @@ def individuals_share_features(X: Floats, W: Matrix, offsets: Integers, few_rank
     """Whether `lane_gain` can take these arguments and is likely to be faster than `linear_gain`."""
     query, gain = few_ranks[:2]
     width = lanes(X.dtype.type)
-    if len(W) < width or len(query) == 0 or not X.flags.c_contiguous or (gain.astype(X.dtype) != gain).any():
+    if len(W) < width or len(query) == 0 or (gain.astype(X.dtype) != gain).any():
         return False
     if (offsets[query + 1] - offsets[query]).mean() <= SHORT_ON_AVERAGE:
         return True
-    return bool(_used_by_groups(W, width).sum() * width <= 2 * np.count_nonzero(W))
+    return X.flags.c_contiguous and bool(_used_by_groups(W, width).sum() * width <= 2 * np.count_nonzero(W))
 
 
 def _used_by_groups(W: Matrix, width: int) -> Mask:
@@ -308,24 +311,32 @@ NETWORK = _sorting_network(CLASSES)
 
 
 def lane_gain(X: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks, workers: int = 1) -> Matrix:
-    """Return what `linear_gain` returns, from X (n_documents, n_features), C-contiguous.
+    """Return what `linear_gain` returns, from X (n_documents, n_features).
 
-    The precision of X must hold the gains. O(n_documents · Σ_groups k) vector operations for groups of individuals that
-    use k features together, and about O(n_documents) per group for ranking individuals that rank alike.
+    The precision of X must hold the gains. Features in use are copied block by block unless X is C-contiguous.
+    O(n_documents · Σ_groups k) vector operations for groups of individuals that use k features together, and about
+    O(n_documents) per group for ranking individuals that rank alike.
     """
     values = np.zeros((len(offsets) - 1, len(W)))
     if len(few_ranks[0]) and len(W):
-        width = lanes(X.dtype.type)
-        used = _used_by_groups(W, width)
+        width, by_rows = lanes(X.dtype.type), X.flags.c_contiguous
+        columns = slice(None) if by_rows else np.flatnonzero(W.any(axis=0))
+        used = _used_by_groups(W[:, columns], width)
         begin, feature = true_columns(used)
-        weights = np.zeros((len(used) * width, W.shape[1]), X.dtype)
-        weights[: len(W)] = W
+        weights = np.zeros((len(used) * width, used.shape[1]), X.dtype)
+        weights[: len(W)] = W[:, columns]
         by_feature = np.ascontiguousarray(weights.reshape(len(used), width, -1).transpose(0, 2, 1))
+        n_blocks = 1 if by_rows else 1 + len(X) * used.shape[1] // COPIED_NUMBERS
 
-        def fill(part: FewRanks) -> None:
-            _gain_by_individuals(X, begin, feature, by_feature, offsets, part, NETWORK, values)
+        def fill(parts: list[FewRanks]) -> None:
+            for query, gain, *others in parts:
+                first, last = query[0], query[-1] + 1
+                rows = slice(offsets[first], offsets[last])
+                block = read_only(np.ascontiguousarray(X[rows][:, columns]))
+                within, part = read_only(offsets[first : last + 1] - rows.start), (query - first, gain[rows], *others)
+                _gain_by_individuals(block, begin, feature, by_feature, within, part, NETWORK, values[first:last])
 
-        in_threads(fill, _parts(few_ranks, offsets, workers))
+        in_pieces(fill, _parts(few_ranks, offsets, workers * n_blocks), workers, 1)
     return values
 
 

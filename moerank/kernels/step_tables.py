@@ -10,18 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.kernels.algebra import LEAST_PIVOT
+from moerank.kernels.algebra import LEAST_PIVOT, PANELS_ABREAST, VECTOR_WIDTH, subtract_products
 from moerank.kernels.compiled import kernel
-from moerank.kernels.lanes import fused, lanes, load, spread, store
+from moerank.kernels.lanes import fused, load, spread, store
 
 # Features whose counts with one other feature stay in the first level of the cache.
 COUNTED_FEATURES = 16
 
 # Rows of two vectors that stay in the first level of the cache.
 GROUPS_ABREAST = 128
-
-# Columns of a vector, and rows of a panel.
-VECTOR_WIDTH = lanes(np.float64)
 
 # Individuals whose scores are summed side by side.
 INDIVIDUALS = 2 * VECTOR_WIDTH
@@ -76,7 +73,7 @@ def subtract_squares(sums: Matrix, factor: Vector, total: Matrix) -> None:
         size = min(GROUPS_ABREAST, n_groups - begin)
         for panel in range(n_vectors):
             for v in range(panel, n_vectors):
-                _subtract_products(
+                subtract_products(
                     left,
                     begin * n + panel * VECTOR_WIDTH,
                     n,
@@ -86,6 +83,7 @@ def subtract_squares(sums: Matrix, factor: Vector, total: Matrix) -> None:
                     size,
                     target,
                     panel * VECTOR_WIDTH * n_vectors + v,
+                    n_vectors,
                 )
 
 
@@ -112,111 +110,86 @@ def ridge_blocks(A: Matrix, b: Vector, first: Integers, alpha: float, feature_ma
 
 @kernel
 def _solve_one(A: Matrix, b: Vector, first: Integers, alpha: float, chosen: Integers, U: Matrix, w: Vector) -> None:
-    """Solve the system of one individual: Uᵀ U = A, with b as a further column of A, then backwards."""
+    """Solve the system of one individual: Uᵀ U = A, with b as a further column of A, then backwards.
+
+    U has all rows of the first eight columns, then those of the next eight, so that sums over rows read it in order.
+    """
     n = 0
     for f in chosen:
         n += first[f + 1] - first[f]
     n_panels = (n + VECTOR_WIDTH - 1) // VECTOR_WIDTH
-    n_vectors = n_panels + 1  # of a row; the last one begins with the entry of b
-    stride = n_vectors * VECTOR_WIDTH
+    n_rows = n_panels * VECTOR_WIDTH
+    to_next = (n_rows - 1) * VECTOR_WIDTH  # from behind a vector to the same row of the next eight columns
     flat = U.reshape(-1)
+    flat[: (n_panels + 1) * n_rows * VECTOR_WIDTH] = 0.0
     i = 0
     for c in range(len(chosen)):
-        begin = i
         for p in range(first[chosen[c]], first[chosen[c] + 1]):
-            row = i * stride
-            flat[row : row + stride] = 0.0
-            target = row + begin
+            diagonal = (i - i % VECTOR_WIDTH) * n_rows + i * VECTOR_WIDTH + i % VECTOR_WIDTH
+            target = diagonal
             for g in chosen[c:]:
-                for q in range(first[g], first[g + 1]):
+                for q in range(p if g == chosen[c] else first[g], first[g + 1]):
                     flat[target] = A[p, q]
                     target += 1
-            flat[row + i] += alpha
-            flat[row + n_panels * VECTOR_WIDTH] = b[p]
+                    if target % VECTOR_WIDTH == 0:
+                        target += to_next
+            flat[diagonal] += alpha
+            flat[(n_rows * n_panels + i) * VECTOR_WIDTH] = b[p]
             i += 1
-    for row in range(n, n_panels * VECTOR_WIDTH):  # rows that fill up the last panel
-        flat[row * stride : (row + 1) * stride] = 0.0
-        flat[row * stride + row] = 1.0
-    for panel in range(n_panels):
-        _factor_panel(U, flat, n_vectors, panel)
-    _substitute(U, flat, n_panels, n_vectors)
+    for row in range(n, n_rows):  # rows that fill up the last panel
+        flat[((n_panels - 1) * n_rows + row) * VECTOR_WIDTH + row % VECTOR_WIDTH] = 1.0
+    for begin in range(0, n_panels, PANELS_ABREAST):
+        _factor_panels(U, flat, n_panels, begin, min(begin + PANELS_ABREAST, n_panels))
+    _substitute(U, flat, n_panels)
     i = 0
     for f in chosen:
         for p in range(first[f], first[f + 1]):
-            w[p] = flat[i * stride + n_panels * VECTOR_WIDTH]
+            w[p] = flat[(n_panels * n_rows + i) * VECTOR_WIDTH]
             i += 1
 
 
 @kernel
-def _factor_panel(U: Matrix, flat: Vector, n_vectors: int, panel: int) -> None:
-    """Turn eight rows of A into rows of U, given the rows before them; entries left of the diagonal do not matter."""
-    top = panel * VECTOR_WIDTH
-    stride = n_vectors * VECTOR_WIDTH
-    for v in range(panel, n_vectors):
-        _subtract_products(flat, top, stride, U, v, n_vectors, top, U, top * n_vectors + v)
-    for r in range(top, top + VECTOR_WIDTH):
-        given = flat[r * stride + r]
-        for k in range(top, r):
-            factor = spread(-flat[k * stride + r])
-            for v in range(panel, n_vectors):
-                store(U, r * n_vectors + v, fused(factor, load(U, k * n_vectors + v), load(U, r * n_vectors + v)))
-        pivot = flat[r * stride + r]
-        if pivot <= 0.0:  # lost in rounding
-            pivot = LEAST_PIVOT * max(given, 1.0)
-        factor = spread(1.0 / np.sqrt(pivot))
-        for v in range(panel, n_vectors):
-            store(U, r * n_vectors + v, load(U, r * n_vectors + v) * factor)
-        flat[r * stride + r] = np.sqrt(pivot)
+def _factor_panels(U: Matrix, flat: Vector, n_panels: int, begin: int, end: int) -> None:
+    """Turn rows of A into rows of U, given the rows before them; entries left of the diagonal do not matter."""
+    n_rows = n_panels * VECTOR_WIDTH
+    for v in range(begin, n_panels + 1):
+        for panel in range(begin, min(v + 1, end)):
+            own, top = panel * n_rows * VECTOR_WIDTH, panel * VECTOR_WIDTH
+            square, row = own + top * VECTOR_WIDTH, v * n_rows + top
+            subtract_products(flat, own, VECTOR_WIDTH, U, v * n_rows, 1, top, U, row, 1)
+            for r in range(VECTOR_WIDTH):
+                diagonal = square + r * VECTOR_WIDTH + r
+                given, values = flat[diagonal], load(U, row + r)
+                for k in range(r):
+                    values = fused(spread(-flat[square + k * VECTOR_WIDTH + r]), load(U, row + k), values)
+                store(U, row + r, values)
+                root = flat[diagonal]
+                if v == panel:
+                    if root <= 0.0:  # lost in rounding
+                        root = LEAST_PIVOT * max(given, 1.0)
+                    root = np.sqrt(root)
+                store(U, row + r, values * spread(1.0 / root))
+                flat[diagonal] = root
 
 
 @kernel
-def _subtract_products(
-    left: Vector, at: int, stride: int, right: Matrix, v: int, step: int, n: int, target: Matrix, row: int
-) -> None:
-    """Subtract Σ_k of eight numbers of `left` times a vector of `right` from eight vectors of `target`.
-
-    The k-th numbers begin at ``at + k · stride``, the vector is ``v + k · step``, and the first row of the target is
-    `row`; the next ones are `step` on.
-    """
-    a = b = c = d = e = f = g = h = spread(0.0)
-    for k in range(n):
-        y = load(right, v + k * step)
-        x = at + k * stride
-        a = fused(spread(left[np.uint64(x)]), y, a)
-        b = fused(spread(left[np.uint64(x + 1)]), y, b)
-        c = fused(spread(left[np.uint64(x + 2)]), y, c)
-        d = fused(spread(left[np.uint64(x + 3)]), y, d)
-        e = fused(spread(left[np.uint64(x + 4)]), y, e)
-        f = fused(spread(left[np.uint64(x + 5)]), y, f)
-        g = fused(spread(left[np.uint64(x + 6)]), y, g)
-        h = fused(spread(left[np.uint64(x + 7)]), y, h)
-    store(target, row, load(target, row) - a)
-    store(target, row + step, load(target, row + step) - b)
-    store(target, row + 2 * step, load(target, row + 2 * step) - c)
-    store(target, row + 3 * step, load(target, row + 3 * step) - d)
-    store(target, row + 4 * step, load(target, row + 4 * step) - e)
-    store(target, row + 5 * step, load(target, row + 5 * step) - f)
-    store(target, row + 6 * step, load(target, row + 6 * step) - g)
-    store(target, row + 7 * step, load(target, row + 7 * step) - h)
-
-
-@kernel
-def _substitute(U: Matrix, flat: Vector, n_panels: int, n_vectors: int) -> None:
+def _substitute(U: Matrix, flat: Vector, n_panels: int) -> None:
     """Solve U w = y backwards; w takes the place of y, the column after the last panel."""
-    stride = n_vectors * VECTOR_WIDTH
+    n_rows = n_panels * VECTOR_WIDTH
     w = np.zeros((max(n_panels, 1), VECTOR_WIDTH))
     lane = np.empty((1, VECTOR_WIDTH))
-    for r in range(n_panels * VECTOR_WIDTH - 1, -1, -1):
+    for r in range(n_rows - 1, -1, -1):
         total = spread(0.0)
-        for v in range(r // VECTOR_WIDTH, n_panels):
-            total = fused(load(U, r * n_vectors + v), load(w, v), total)
+        own = r // VECTOR_WIDTH
+        for v in range(own, n_panels):
+            total = fused(load(U, v * n_rows + r), load(w, v), total)
         store(lane, 0, total)
-        y = flat[r * stride + n_panels * VECTOR_WIDTH]
+        y = flat[(n_panels * n_rows + r) * VECTOR_WIDTH]
         for c in range(VECTOR_WIDTH):
             y -= lane[0, c]
-        y /= flat[r * stride + r]
-        w[r // VECTOR_WIDTH, r % VECTOR_WIDTH] = y
-        flat[r * stride + n_panels * VECTOR_WIDTH] = y
+        y /= flat[(own * n_rows + r) * VECTOR_WIDTH + r % VECTOR_WIDTH]
+        w[own, r % VECTOR_WIDTH] = y
+        flat[(n_panels * n_rows + r) * VECTOR_WIDTH] = y
 
 
 @kernel

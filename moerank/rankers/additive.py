@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations, pairwise
@@ -15,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import NotNegative, Positive, check_at_least
 from moerank.data import RankingData
-from moerank.kernels.algebra import plus_ridge
-from moerank.kernels.step_tables import VECTOR_WIDTH, forward_blocks, ridge_blocks
+from moerank.kernels.algebra import VECTOR_WIDTH, plus_ridge
+from moerank.kernels.step_tables import forward_blocks, ridge_blocks
 from moerank.rankers.base import Grid, Trainer
 from moerank.rankers.boosting import steadied
 from moerank.rankers.model import Forest, finite_scores
@@ -96,7 +97,8 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     The function of a pair is constant between at most five thresholds of either feature. O(n_documents · n_pairs²) and
     O(n_runs · (36 n_pairs)²) beside it for the system of all pairs.
 
-    An individual with documents or queries of its own needs a system of its own. Single pairs cannot be chosen.
+    An individual with documents or queries of its own needs a system of its own, and so does each one if the system of
+    all features does not fit the memory limit. Single pairs cannot be chosen.
 
     Examples
     --------
@@ -129,7 +131,15 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
                 for features, own in zip(masks.features, masks.own, strict=True)
             ]
             return TablePopulation(parts[0].bins, np.concatenate([part.tables for part in parts]))
-        return self._remembered_system(train, masks).solved(self.alpha, masks.features)
+        bins = Bins.of(train, self.n_bins)
+        if bins.moments_fit or masks.features.all():
+            return self._remembered_system(train, masks).solved(self.alpha, masks.features)
+        tables = np.zeros((len(masks.features), int(bins.first[-1])))
+        for table, features in zip(tables, masks.features, strict=True):  # each has a system of its own
+            part = copy(train).with_features(features)  # a copy, because the data would remember each part
+            every = replace(masks, features=np.ones((1, part.n_features), np.bool_))
+            table[np.repeat(features, np.diff(bins.first))] = self._train(part, every, None).tables[0]
+        return TablePopulation(bins, tables)
 
     def judge_of_instances(self, train: RankingData, unit: Unit) -> RankRLS:
         """Return the linear ranker that judges subsets of the instances, because systems of columns are too slow."""
@@ -178,7 +188,7 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     def _system(self, data: RankingData, masks: Masks, prior: _Prior | None = None) -> System:
         prior = prior or _Prior.of(data, Bins.of(data, self.n_bins), self.smooth)
         moments = step_moments(data, prior.bins, masks)
-        A = np.ascontiguousarray(prior.root(prior.root(moments.gram).T))
+        A = prior.root(np.ascontiguousarray(prior.root(moments.gram).T))
         return System(prior, A, prior.root(moments.moment(TARGETS[self.target])[None])[0])
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
@@ -228,6 +238,10 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         return self.forest_.scores(X) if self.interactions else self._population.scores(X)[:, 0]
 
 
+# Rows that are multiplied by a root at a time, which saves copies of a large table.
+ROOT_ROWS = 64
+
+
 @dataclass(frozen=True, eq=False)
 class _Prior:
     """The symmetric roots s I + c v vᵀ of the covariances s² I + v vᵀ of the steps of each feature."""
@@ -252,10 +266,14 @@ class _Prior:
         """Return values (n, n_steps) times the root."""
         ends = np.cumsum([len(self.direction), *map(len, self.pairs)])
         single, *others = np.split(values, ends[:-1], axis=1)
-        sums = np.add.reduceat(single * self.direction, self.first, axis=1)
-        sizes = np.diff(self.first, append=len(self.direction))
-        along: Matrix = np.repeat(sums, sizes, axis=1) * self.share
-        parts = [self.smooth * single + along, *(each @ root for each, root in zip(others, self.pairs, strict=True))]
+        sizes, total = np.diff(self.first, append=len(self.direction)), np.empty(single.shape)
+        for begin in range(0, len(single), ROOT_ROWS):
+            rows = single[begin : begin + ROOT_ROWS]
+            along = np.repeat(np.add.reduceat(rows * self.direction, self.first, axis=1), sizes, axis=1)
+            along *= self.share
+            along += self.smooth * rows
+            total[begin : begin + ROOT_ROWS] = along
+        parts = [total, *(each @ root for each, root in zip(others, self.pairs, strict=True))]
         return np.concatenate(parts, axis=1) if others else parts[0]
 
 

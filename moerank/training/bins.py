@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
-from moerank.checks import check_square
+from moerank.checks import check_room, memory_limit
 from moerank.data import RankingData
 from moerank.data.scaling import UNSCALED, FittedScaling, Scaling
-from moerank.kernels.step_tables import VECTOR_WIDTH, Codes, add_counts, add_to_groups, subtract_squares
+from moerank.kernels.algebra import VECTOR_WIDTH
+from moerank.kernels.step_tables import Codes, add_counts, add_to_groups, subtract_squares
 from moerank.training.masks import Masks
 from moerank.training.pair_moments import PairMoments
 
@@ -121,6 +122,11 @@ class Bins:
         """Where the thresholds of each feature begin among all thresholds, shape (n_features + 1,)."""
         return self.first - np.arange(len(self.first))
 
+    @property
+    def moments_fit(self) -> bool:
+        """Whether the moments of all steps fit the limit on memory."""
+        return SQUARE_TABLES * 8 * int(self.first[-1]) ** 2 <= memory_limit()
+
     @cached_property
     def is_step(self) -> Mask:
         """The cells above a threshold, shape (n_cells,): all but the lowest of each feature."""
@@ -143,6 +149,9 @@ class Bins:
 # Approximate number of documents in a block.
 STEP_BLOCK = 1024
 
+# Tables of all bins by all bins that are in memory at once for a system of all features.
+SQUARE_TABLES = 3
+
 # Returns, for some documents, entries (document, group, weight), and the factor of the square of each group.
 Groups: TypeAlias = Callable[[Integers], tuple[Integers, Integers, Vector, Vector]]
 
@@ -159,7 +168,10 @@ def step_moments(data: RankingData, bins: Bins, masks: Masks) -> PairMoments:
 
     def compute() -> PairMoments:
         n_cells = int(bins.first[-1])
-        check_square(n_cells)
+        check_room(
+            f"{n_cells:,} bins of {data.n_features:,} features, {SQUARE_TABLES} tables of {n_cells:,} × {n_cells:,},",
+            SQUARE_TABLES * 8 * n_cells**2,
+        )
         codes = bins.codes(data)
         degree, excess, gaps, n_pairs, groups = _sums(data, masks)
         width = -(-n_cells // VECTOR_WIDTH) * VECTOR_WIDTH
@@ -183,7 +195,7 @@ def step_moments(data: RankingData, bins: Bins, masks: Masks) -> PairMoments:
             total[cell + 1 :, cell] = total[cell, cell + 1 :]
         for values in (total, total.T, unit, difference):
             for i, j in pairwise(bins.first):  # add to each cell those above it of the same feature
-                values[i:j] = np.cumsum(values[i:j][::-1], axis=0)[::-1]
+                np.cumsum(values[i:j][::-1], axis=0, out=values[i:j][::-1])
         steps = np.flatnonzero(bins.is_step)
         gram = total[np.ix_(steps, steps)]
         gram /= n_pairs

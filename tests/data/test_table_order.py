@@ -1,11 +1,14 @@
 """Tables that lie by columns hold the same numbers as others, and lead to the same."""
 
+from copy import copy
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from moerank.data import RankingData, fit_scaling, inputs, load_table, query_level_norm
 from moerank.data.folds import split_fold
+from moerank.metrics import NDCG
 from moerank.rankers import RankRLS, RankSVM
 
 
@@ -82,3 +85,12 @@ def test_tables_come_block_by_block_and_lie_by_columns(tmp_path, monkeypatch, sm
     assert (data.X.dtype, data.X.flags.f_contiguous, data.qid.tolist()) == (dtype, True, queries)
     np.testing.assert_array_equal(data.X, X.astype(dtype))
     np.testing.assert_array_equal(data.y, y)
+
+
+def test_copies_share_what_depends_on_labels_alone():
+    data, metric = RankingData(np.eye(6), [0, 1, 2, 0, 1, 0], [1, 1, 1, 2, 2, 2]), NDCG(10)
+    runs, plan = data.label_runs, metric._plan_of(data)
+    for part in (copy(data), data.with_features(np.arange(6) < 2)):
+        assert part.label_runs is runs and metric._plan_of(part) is plan
+        assert part._memory == {}
+    assert metric._plan_of(data.with_rows(np.arange(3)))[0].tolist() == [0]

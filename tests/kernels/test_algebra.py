@@ -10,9 +10,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from moerank.kernels.algebra import factorise, product, ridge_subsets, solve, square
+from moerank.kernels.algebra import VECTOR_WIDTH, factorise, product, ridge_subsets, solve, square
 from moerank.kernels.step_tables import (
-    VECTOR_WIDTH,
     add_counts,
     add_to_groups,
     forward_blocks,

@@ -119,7 +119,7 @@ def make(seed, n_individuals, dtype, depth):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rounded_scores_have_the_bits_of_the_other_kernel(dtype):
+def test_rounded_scores_have_the_bits_of_the_other_kernel(dtype, monkeypatch):
     X, W, *plan = make(1, 50, dtype, 10)
     rng = np.random.default_rng(2)
     X, W = read_only(rng.normal(size=X.shape).astype(dtype)), W * rng.normal(size=W.shape)
@@ -127,6 +127,10 @@ def test_rounded_scores_have_the_bits_of_the_other_kernel(dtype):
     for workers in (1, 2, 5):
         np.testing.assert_array_equal(lane_gain(X, W, *plan, workers), linear_gain(columns, W, *plan))
         np.testing.assert_array_equal(lane_gain(X, W, *plan), linear_gain(columns, W, *plan, workers))
+    W[:, 3] = 0.0  # a feature that no block needs
+    for size in (2**18, 100):
+        monkeypatch.setattr("moerank.kernels.linear_gain.COPIED_NUMBERS", size)
+        np.testing.assert_array_equal(lane_gain(columns.T, W, *plan, 2), linear_gain(columns, W, *plan))
 
 
 def test_the_network_sorts_all_zeros_and_ones():

@@ -91,6 +91,24 @@ def test_subsets_equal_one_system_on_the_explicit_table(noisy_data, prepare, par
 
 
 @pytest.mark.parametrize("prepare", [lambda data: data, unequal, weighted])
+def test_without_room_for_the_system_of_all_features_each_individual_has_its_own(noisy_data, prepare, monkeypatch):
+    data, ranker = prepare(noisy_data), AdditiveRLS(alpha=0.02)
+    masks = np.random.default_rng(1).random((6, data.n_features)) < 0.4
+    masks[:, 0], masks[5] = True, np.arange(data.n_features) == 2  # a constant feature in `unequal`
+    half = np.arange(data.n_queries) % 2 == 0
+    arguments = {"feature_mask": masks, "pair_mask": half, "unit": "query"}
+    populations = [ranker.fit_population(data, feature_mask=masks), ranker.fit_population(data, **arguments)]
+    monkeypatch.setenv("MOERANK_MEMORY", str(3 * 8 * populations[0].tables.shape[1] ** 2 * 0.9 / 2**30))
+    data = prepare(noisy_data).forgetful()
+    for population, given in zip(populations, [{"feature_mask": masks}, arguments], strict=True):
+        own = ranker.fit_population(data, **given)
+        np.testing.assert_array_equal(own.tables, population.tables)
+        np.testing.assert_array_equal(own.bins.first, population.bins.first)
+    with pytest.raises(ValueError, match=r"bins of \d+ features, 3 tables .* would take .* MOERANK_MEMORY"):
+        ranker.fit(data)
+
+
+@pytest.mark.parametrize("prepare", [lambda data: data, unequal, weighted])
 def test_the_forward_path_fits_every_candidate_and_takes_the_least_loss(noisy_data, prepare):
     data = prepare(noisy_data)
     ranker = AdditiveRLS(5, smooth=0.5, alpha=0.05).fit(data)
