@@ -268,6 +268,7 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
         ),
         (dict(ensemble={"initial": "x"}), "ensemble: initial must be an array, a pymoo Sampling or, for bits"),
         (dict(algorithm=5), "unknown algorithm '5'; choose one of nsga2"),
+        (dict(algorithm=lambda n, operators: NSGA2), "the function returned <class .*; it must return a pymoo"),
     ],
 )
 def test_wrong_parameters_are_refused(fold, parameters, message):

@@ -344,7 +344,7 @@ def make_algorithm(algorithm: str | Factory, population: int, operators: Operato
     if callable(algorithm):
         made = algorithm(population, operators)
         if not isinstance(made, Algorithm):
-            raise TypeError(f"algorithm: the function returned {made!r:.80}; it must return a pymoo algorithm")
+            raise ValueError(f"algorithm: the function returned {made!r:.80}; it must return a pymoo algorithm")
         return made
     algorithm, options = read_solver(algorithm)
     if options and (algorithm not in BIT_SEARCHES or options.keys() != {"without"}):

@@ -452,6 +452,7 @@ class SearchStudy:
         ends = (" " + tests["sign"] + tests["A12"].map(" {:.2f}".format)).unstack("algorithm", fill_value="")
         table = median.map("{:.4f}".format) + (high - low).map(" ({:.4f})".format)
         table += ends.reindex(index=table.index, columns=table.columns, fill_value="")
+        table = table.mask(median.isna(), "no run")
         signs = tests["sign"].groupby(level="algorithm")
         counts = signs.agg(lambda mine: "/".join(str((mine == symbol).sum()) for symbol in "+−="))
         table.loc["+/−/="] = counts.reindex(table.columns, fill_value="")

@@ -101,6 +101,16 @@ def test_allowed_code_runs_in_commands_and_processes_and_its_results_are_read_ba
         assert [result.solver for result in loaded.results()] == ["own_methods:Centroids"]
 
 
+def test_the_command_of_searches_fails_where_a_search_does(folder, command):
+    asked = ("searches", "planted", "--algorithms", "own_methods:gain,nsga2", "--evaluations", 20, "--seeds", 2)
+    with pytest.warns(UserWarning, match="2 of 4 cells failed, first planted, own_methods:gain, seed 0"):
+        done = command(*asked, "--allow-code", "--out", "searches")
+    assert done.exit_code == 1, done.output
+    (row,) = [line for line in done.stdout.splitlines() if line.startswith("planted ")]
+    assert row.split()[1:3] == ["no", "run"]
+    assert done.stdout.splitlines()[-1] == "2 of 4 runs failed"
+
+
 def test_changed_code_is_another_cell(folder):
     def keys():
         importlib.invalidate_caches()
