@@ -169,7 +169,8 @@ def panels_figure(
         for solver in [*named, *others]:
             draw(Look(axes, column, solver, looks.get(solver)))
         if n := len(others):
-            axes.plot([], [], color=FAINT, label=f"{n} other{'s'[: n != 1]}")
+            dots = {line.get_marker() for line in axes.lines[-n:]} == {"o"}
+            axes.plot([], [], "o" if dots else "-", color=FAINT, markersize=2.0, label=f"{n} other{'s'[: n != 1]}")
         if of_metric:
             widen(axes)
     panels[-1].set_xlabel(labels[0])

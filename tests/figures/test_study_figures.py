@@ -359,7 +359,9 @@ def test_accuracy_of_many_has_the_best_of_each_family_and_the_others_in_grey(lar
     (axes,) = drawn_large("accuracy").axes
     lines = lines_of(axes)
     best = best_of_families(large, large.solvers)
-    assert f"{len(large.solvers) - len(best)} others" in lines
+    others = f"{len(large.solvers) - len(best)} others"
+    assert lines[others].get_linestyle() == "-"
+    assert lines_of(*drawn_large("cost").axes)[others].get_marker() == "o", "drawn as points"
     for solver in large.solvers:
         if solvers()[solver].family == "ranker":
             expected = [(20.0, score(large, solver, "NDCG@10"))]
