@@ -27,6 +27,7 @@ from moerank.data import make_planted
 from moerank.mofsrank import estimator
 from moerank.rankers import lambda_mart
 from moerank.selectors.best_subset import BestSubset
+from moerank.solvers import solvers
 from moerank.studies import evidence, searches, sources
 from moerank.studies.result import Result
 from moerank.version import VERSION
@@ -257,6 +258,10 @@ def test_no_link_from_a_page_is_dead():
             made = any(part in link for part in ("made/", "gallery/")) and page.startswith("docs/")
             if not made and not re.match(r"https?://", link):
                 assert (PROJECT / page).parent.joinpath(link).exists(), (page, link)
+
+
+def test_the_readme_counts_the_solvers():
+    assert f"[{len(solvers())} solvers]" in PAGES["README.md"]
 
 
 def test_the_version_is_the_same_everywhere():
