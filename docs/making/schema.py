@@ -80,7 +80,8 @@ def meanings(model):
         described = NumpyDocString(text)["Attributes"]
         for name in re.findall(r"[Ss]ee `(\w+)`", text):
             if hasattr(mr, name):
-                described = [*map(_shorter, NumpyDocString(inspect.getdoc(getattr(mr, name)))["Parameters"]), *described]
+                arguments = NumpyDocString(inspect.getdoc(getattr(mr, name)))["Parameters"]
+                described = [*map(_shorter, arguments), *described]
         for entry in described:
             text = " ".join(entry.desc)
             for key in map(str.strip, entry.name.split(",")):
