@@ -37,7 +37,7 @@ MADE = ("docs/_build/", "docs/gallery/", "docs/reference/made/")
 WRITTEN = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md")
 FILES = {path.relative_to(PROJECT).as_posix(): path for pattern in WRITTEN for path in sorted(PROJECT.glob(pattern))}
 PAGES = {name: path.read_text(encoding="utf-8") for name, path in FILES.items() if not name.startswith(MADE)}
-APART = ("README.md", "docs/recipes/solr.md")
+APART = ("README.md", "docs/start/own_data.md", "docs/recipes/solr.md")
 """Pages with tests of their own; that of Solr runs with Solr, in tests/engines."""
 WITH_CODE = [name for name, text in PAGES.items() if any(block.runs for block in blocks(text)) and name not in APART]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -109,7 +109,8 @@ def own_data(tmp_path):
     frame = pd.DataFrame(data.X, columns=["price", "stars", "age", "clicks", "stock"]).round(4)
     frame = frame.assign(session=[f"s{query}" for query in data.qid], bought=data.y)
     frame.loc[np.arange(len(frame)) % 7 == 0, "stars"] = np.nan
-    frame.to_csv(tmp_path / "shop.csv", index=False)
+    for name in ("shop.csv", "products.csv"):
+        frame.to_csv(tmp_path / name, index=False)
     world = logs.shop(30)
     for name, write in LOGS.items():
         (tmp_path / name).write_text(write(world))
@@ -181,11 +182,13 @@ def test_the_commands_of_the_experiments_run_on_a_small_problem(command, small_s
         assert outcome.exit_code == 0, (line, outcome.stderr)
 
 
-def test_the_readme_does_what_it_says_of_own_data_and_their_export(follow, tmp_path):
-    outputs = follow("README.md")
-    assert [name for name, _ in outputs] == ["init", "run", "export"]
-    assert (tmp_path / "results" / "shop-fold1-seed0" / "result.json").is_file()
-    assert (tmp_path / "results" / "shop-fold1-seed0" / "solr-features.json").is_file()
+@pytest.mark.parametrize("page", ["README.md", "docs/start/own_data.md"])
+def test_own_data_do_not_meet_the_results_of_the_first_command(page, follow, command, tmp_path):
+    assert command("run", "shop").exit_code == 0  # as a reader has done before
+    follow(page)
+    assert (tmp_path / "results" / "products-fold1-seed0" / "result.json").is_file()
+    solr = tmp_path / "results" / "products-fold1-seed0" / "solr-features.json"
+    assert solr.is_file() == (page == "README.md")
 
 
 NUMBER = re.compile(r"−?(?:\d[\d,]*)?\.?\d+")
