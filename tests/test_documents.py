@@ -237,6 +237,28 @@ def test_the_pages_show_what_one_run_prints_and_stores(problem, pages, command, 
         assert "USE 5 OF 30 FEATURES." in printed
 
 
+@pytest.mark.parametrize(
+    ("page", "sentence", "row", "column"),
+    [
+        ("benchmarks", r"`LinearSVC` alone takes (\S+) to (\S+) times as long", "LinearSVC", -1),
+        ("benchmarks", r"`Ridge` (\S+) to (\S+) times as long", "Ridge", -1),
+        ("benchmarks", r"ten features in (\S+) to (\S+) ms", "| recursion", 2),
+        ("benchmarks", r"the same features in (\S+) to (\S+) s ", "| retraining", 2),
+        ("benchmarks", r"ranker trains (\S+) to (\S+) times faster than", "| linear |", 3),
+        ("benchmarks", r"500 components (\S+) to (\S+) times faster", ", 500 |", 3),
+        ("theory/kernels", r"`LinearSVC` takes (\S+) to (\S+) ms for a", "LinearSVC", 3),
+        ("theory/kernels", r"L-BFGS (\S+) to (\S+) ms for a", "L-BFGS", 3),
+    ],
+)
+def test_sentences_on_speed_have_the_numbers_of_the_tables(page, sentence, row, column):
+    text = PAGES["docs/benchmarks.md"]
+    cells = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ") and row in line]
+    values = np.array([float(line[column].replace(",", "")) for line in cells])
+    said = re.search(sentence, " ".join(PAGES[f"docs/{page}.md"].split()))
+    scale = 1000 if row == "| recursion" else 1  # seconds in the table, milliseconds in the sentence
+    np.testing.assert_allclose([float(number) for number in said.groups()], np.sort(values * scale)[[0, -1]], rtol=0.06)
+
+
 def test_a_page_that_is_wrong_is_noticed(follow, monkeypatch):
     for text in (
         "```python\nprint(1 + 1)\n```\n\n<!-- compared -->\n```text\n3\n```\n",
