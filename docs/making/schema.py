@@ -101,7 +101,10 @@ def once(rows, title, explained):
     for *row, meaning in rows:
         first = explained.get(meaning) if len(meaning.split()) > 4 else None
         explained.setdefault(meaning, title)
-        yield *row, meaning if first is None else "See above." if first == title else f"See `{first}`."
+        if first and first != title:
+            anchor = re.sub(r"[^\w -]", "", first).replace(" ", "-")
+            meaning = f"See [`{first}`](#{anchor})."
+        yield *row, "See above." if first == title else meaning
 
 
 def table(rows):
