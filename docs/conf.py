@@ -95,14 +95,14 @@ def write_first_paragraphs(app, error):
     """Write the first paragraph of each page."""
     if error or app.builder.name != "html":
         return
-    found = {}
+    first = {}
     for page in app.env.found_docs:
         texts = [
             text for text in app.env.get_doctree(page).findall(nodes.paragraph) if isinstance(text.parent, SECTIONS)
         ]
-        found[page] = html.escape(texts[0].astext()) if texts else ""
+        first[page] = html.escape(texts[0].astext()) if texts else ""
     script = Path(app.outdir, "_static", "first_paragraphs.js")
-    script.write_text(f"window.FIRST_PARAGRAPHS = {json.dumps(found)};\n", encoding="utf-8")
+    script.write_text(f"window.FIRST_PARAGRAPHS = {json.dumps(first)};\n", encoding="utf-8")
 
 
 SECTIONS = (nodes.section, addnodes.desc_content)

@@ -235,14 +235,16 @@ class NDCG(_CountedMetric):
     k : int
         The last rank that counts, from 1.
     gain : {"exp2", "linear"}, default "exp2"
-        g(y) = 2^y − 1 (labels up to 62) or g(y) = y.
+        "exp2": g(y) = 2^y − 1 (labels up to 62). "linear": g(y) = y.
     convention : {"usual", "letor"}, default "usual"
-        Discount and treatment of short queries: "log2" and "own_length", or "letor" and "zero" as in LETOR's scripts.
+        "usual": the discount "log2" and "own_length" for short queries. "letor": "letor" and "zero", as in LETOR's
+        scripts.
     discount : {"log2", "letor"}, optional
-        d(j) = 1 / log₂(1 + j), or d(j) = 1 for j ≤ 2 and 1 / log₂(j) from 3 on; by default that of the convention.
+        "log2": d(j) = 1 / log₂(1 + j). "letor": d(j) = 1 for j ≤ 2 and 1 / log₂(j) from 3 on. By default that of the
+        convention.
     short_queries : {"own_length", "zero"}, optional
-        The value of a query with fewer than k documents: NDCG at its number of documents, or 0; by default that of
-        the convention.
+        The value of a query with fewer than k documents. "own_length": NDCG at its number of documents. "zero": 0. By
+        default that of the convention.
 
     Raises
     ------

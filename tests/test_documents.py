@@ -37,7 +37,7 @@ MADE = ("docs/_build/", "docs/gallery/", "docs/reference/made/")
 WRITTEN = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md")
 FILES = {path.relative_to(PROJECT).as_posix(): path for pattern in WRITTEN for path in sorted(PROJECT.glob(pattern))}
 PAGES = {name: path.read_text(encoding="utf-8") for name, path in FILES.items() if not name.startswith(MADE)}
-APART = ("README.md", "docs/recipes/solr.md")
+APART = ("README.md", "docs/start/own_data.md", "docs/recipes/solr.md")
 """Pages with tests of their own; that of Solr runs with Solr, in tests/engines."""
 WITH_CODE = [name for name, text in PAGES.items() if any(block.runs for block in blocks(text)) and name not in APART]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -109,7 +109,8 @@ def own_data(tmp_path):
     frame = pd.DataFrame(data.X, columns=["price", "stars", "age", "clicks", "stock"]).round(4)
     frame = frame.assign(session=[f"s{query}" for query in data.qid], bought=data.y)
     frame.loc[np.arange(len(frame)) % 7 == 0, "stars"] = np.nan
-    frame.to_csv(tmp_path / "shop.csv", index=False)
+    for name in ("shop.csv", "products.csv"):
+        frame.to_csv(tmp_path / name, index=False)
     world = logs.shop(30)
     for name, write in LOGS.items():
         (tmp_path / name).write_text(write(world))
@@ -181,11 +182,13 @@ def test_the_commands_of_the_experiments_run_on_a_small_problem(command, small_s
         assert outcome.exit_code == 0, (line, outcome.stderr)
 
 
-def test_the_readme_does_what_it_says_of_own_data_and_their_export(follow, tmp_path):
-    outputs = follow("README.md")
-    assert [name for name, _ in outputs] == ["init", "run", "export"]
-    assert (tmp_path / "results" / "shop-fold1-seed0" / "result.json").is_file()
-    assert (tmp_path / "results" / "shop-fold1-seed0" / "solr-features.json").is_file()
+@pytest.mark.parametrize("page", ["README.md", "docs/start/own_data.md"])
+def test_own_data_do_not_meet_the_results_of_the_first_command(page, follow, command, tmp_path):
+    assert command("run", "shop").exit_code == 0  # as a reader has done before
+    follow(page)
+    assert (tmp_path / "results" / "products-fold1-seed0" / "result.json").is_file()
+    solr = tmp_path / "results" / "products-fold1-seed0" / "solr-features.json"
+    assert solr.is_file() == (page == "README.md")
 
 
 NUMBER = re.compile(r"−?(?:\d[\d,]*)?\.?\d+")
@@ -232,6 +235,28 @@ def test_the_pages_show_what_one_run_prints_and_stores(problem, pages, command, 
     if problem == "planted":
         assert sorted(result.names(result.best.features)) == [f"relevant {number}" for number in range(1, 6)]
         assert "USE 5 OF 30 FEATURES." in printed
+
+
+@pytest.mark.parametrize(
+    ("page", "sentence", "row", "column"),
+    [
+        ("benchmarks", r"`LinearSVC` alone takes (\S+) to (\S+) times as long", "LinearSVC", -1),
+        ("benchmarks", r"`Ridge` (\S+) to (\S+) times as long", "Ridge", -1),
+        ("benchmarks", r"ten features in (\S+) to (\S+) ms", "| recursion", 2),
+        ("benchmarks", r"the same features in (\S+) to (\S+) s ", "| retraining", 2),
+        ("benchmarks", r"ranker trains (\S+) to (\S+) times faster than", "| linear |", 3),
+        ("benchmarks", r"500 components (\S+) to (\S+) times faster", ", 500 |", 3),
+        ("theory/kernels", r"`LinearSVC` takes (\S+) to (\S+) ms for a", "LinearSVC", 3),
+        ("theory/kernels", r"L-BFGS (\S+) to (\S+) ms for a", "L-BFGS", 3),
+    ],
+)
+def test_sentences_on_speed_have_the_numbers_of_the_tables(page, sentence, row, column):
+    text = PAGES["docs/benchmarks.md"]
+    cells = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ") and row in line]
+    values = np.array([float(line[column].replace(",", "")) for line in cells])
+    said = re.search(sentence, " ".join(PAGES[f"docs/{page}.md"].split()))
+    scale = 1000 if row == "| recursion" else 1  # seconds in the table, milliseconds in the sentence
+    np.testing.assert_allclose([float(number) for number in said.groups()], np.sort(values * scale)[[0, -1]], rtol=0.06)
 
 
 def test_a_page_that_is_wrong_is_noticed(follow, monkeypatch):

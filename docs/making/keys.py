@@ -3,7 +3,7 @@
 import inspect
 from typing import get_args
 
-from making.schema import rows, table
+from making.schema import once, rows, table
 from moerank.studies.problem import Problem
 from moerank.studies.result import FORMAT, Convergence, Member, Result, Times
 from moerank.studies.sources import SOURCES, DataSection, Split
@@ -34,11 +34,11 @@ def pages():
 
 def _problem():
     schema = Problem.model_json_schema()
-    definitions = schema["$defs"]
+    definitions, explained = schema["$defs"], {}
 
-    def described(model, but=()):
-        own = rows(model, definitions[model.__name__], definitions)
-        return ["", _first(model), "", *table(row for row in own if row[0] not in but)]
+    def described(model, title, but=()):
+        own = once(rows(model, definitions[model.__name__], definitions), title, explained)
+        return [f"## {title}", "", _first(model), "", *table(row for row in own if row[0] not in but)]
 
     shared = DataSection.model_fields
     lines = [PROBLEM, *table(row for row in rows(Problem, schema, definitions) if row[0] == "name")]
@@ -46,23 +46,23 @@ def _problem():
     lines += ["## [data], whatever the source", "", *table(row for row in first if row[0] in shared)]
     for source in SOURCES:
         name = get_args(source.model_fields["source"].annotation)[0]
-        lines += [f'## [data] with source = "{name}"', *described(source, ("source", *shared))]
-    lines += ["## [data] split", *described(Split)]
+        lines += described(source, f'[data] with source = "{name}"', ("source", *shared))
+    lines += described(Split, "[data] split")
     for name, field in Problem.model_fields.items():
         if name == "published":
-            lines += [f"## [[{name}]]", *described(get_args(field.annotation)[0])]
+            lines += described(get_args(field.annotation)[0], f"[[{name}]]")
         elif name not in ("name", "data"):
-            lines += [f"## [{name}]", *described(field.annotation)]
+            lines += described(field.annotation, f"[{name}]")
     return lines
 
 
 def _result():
     schema = Result.model_json_schema()
     definitions = schema["$defs"]
-    lines = [RESULT, *table(rows(Result, schema, definitions))]
+    lines = [RESULT, *table(once(rows(Result, schema, definitions), "above all tables", {}))]
     for model in (Member, Verdict, Convergence, Times):
         lines += [f"## table {model.__name__}", "", _first(model), ""]
-        lines += table(rows(model, definitions[model.__name__], definitions))
+        lines += table(once(rows(model, definitions[model.__name__], definitions), model.__name__, {}))
     return lines
 
 

@@ -11,6 +11,9 @@ import moerank as mr
 MANY = 2**62
 """A bound that says no more than that the number fits the machine."""
 
+LONG = 45
+"""Words of a meaning that the description of a function has; of a longer one the table has the first sentence."""
+
 NAMES = {"integer": "whole number", "number": "number", "string": "text", "boolean": "switch", "object": "table"}
 
 
@@ -71,17 +74,37 @@ def _range(entry):
 
 def meanings(model):
     """Return what the docstrings of a model and its bases say of each key, or else what they send the reader to."""
-    found = {}
+    explained = {}
     for base in reversed(model.__mro__):
         text = (inspect.getdoc(base) or "") if base.__module__.startswith("moerank") else ""
         described = NumpyDocString(text)["Attributes"]
         for name in re.findall(r"[Ss]ee `(\w+)`", text):
             if hasattr(mr, name):
-                described = [*NumpyDocString(inspect.getdoc(getattr(mr, name)))["Parameters"], *described]
+                arguments = NumpyDocString(inspect.getdoc(getattr(mr, name)))["Parameters"]
+                described = [*map(_shorter, arguments), *described]
         for entry in described:
-            for key in entry.name.split(","):
-                found[key.strip()] = " ".join(entry.desc)
-    return found
+            text = " ".join(entry.desc)
+            for key in map(str.strip, entry.name.split(",")):
+                if not (key in explained and text.startswith("See ")):  # a link explains less than a base
+                    explained[key] = text
+    return explained
+
+
+def _shorter(entry):
+    """Return what a function says of an argument, without what its own page says at length."""
+    text = " ".join(entry.desc)
+    return entry if len(text.split()) <= LONG else entry._replace(desc=[re.split(r"(?<=\.) (?=[A-Z])", text)[0]])
+
+
+def once(rows, title, explained):
+    """Yield rows that name the table with a meaning in place of the same words; `explained` has these tables."""
+    for *row, meaning in rows:
+        first = explained.get(meaning) if len(meaning.split()) > 4 else None
+        explained.setdefault(meaning, title)
+        if first and first != title:
+            anchor = re.sub(r"[^\w -]", "", first).replace(" ", "-")
+            meaning = f"See [`{first}`](#{anchor})."
+        yield *row, "See above." if first == title else meaning
 
 
 def table(rows):

@@ -61,7 +61,7 @@ def run_command(
     r"""Select features on one fold of a problem, or on all, and compare them with baselines.
 
     The command says which features to use, or advises to keep all of them.
-    The rows below show some sets of features with their metric on validation
+    Its rows show some sets of features with their metric on validation
     and test queries; --table shows all sets and the baselines, also by MAP
     and on training queries. The command writes result.json, front.csv,
     model.json and figures to the folder; it never overwrites files that

@@ -309,10 +309,7 @@ NESTED: dict[str, type[Section]] = {**STAGE_SETTINGS, "limits": Limits}
 
 
 class SearchSettings(Section):
-    """Settings of all stages: algorithm, objectives, rule for the final member, ranker of `refit`, and margin.
-
-    See `MOFSRank`. The verdicts of other selections have the same margin.
-    """
+    """Settings of all stages, see `MOFSRank`. The verdicts of other selections have the same margin."""
 
     algorithm: Annotated[str | Factory, _checked_by(_check_algorithm, str), AsJson] = "nsga2"
     objectives: Annotated[tuple[Any, ...], _checked_by(read_objectives, tuple[str, ...]), AsJson] = FRONT

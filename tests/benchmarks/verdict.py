@@ -2,7 +2,8 @@
 
     python tests/benchmarks/verdict.py [--draws 4000]
 
-A row is a kind of differences, a column a number of queries that can differ. In the kinds "share lose loss" the other
+A row is a kind of differences, a column a number of queries that can differ; the worst value is that of all numbers,
+printed or not. In the kinds "share lose loss" the other
 queries differ by noise of a standard deviation of .003, .01 or .05, and a cell has the worst of these.
 
 level
@@ -28,6 +29,7 @@ from moerank.statistics import GUARANTEE_LEVEL, LEVEL, interval_ends, moments, q
 from moerank.verdict import MARGIN
 
 SIZES = (30, 60, 100, 150, 200, 300, 600, 784, 2000)
+PRINTED = (30, 100, 300, 784, 2000)
 SHARES, LOSSES, NOISES = (0.002, 0.006, 0.01, 0.02, 0.05, 0.1), (0.5, 1.0), (0.003, 0.01, 0.05)
 KINDS = {
     "normal, sd .05": lambda rng, shape: rng.normal(0, 0.05, shape),
@@ -93,8 +95,8 @@ def main():
         values = [np.array([list(measured(kind, draws, rng)) for kind in kinds]) for kinds in rows.values()]
     for number, (title, worst) in enumerate(TABLES.items()):
         table = np.array([worst(of_kinds[..., number], axis=0) for of_kinds in values])
-        print(f"{f'{title} (worst {worst(table):.3f})':36}" + "".join(f"{n:>6}" for n in SIZES))
-        for name, row in zip(rows, table, strict=True):
+        print(f"{f'{title} (worst {worst(table):.3f})':36}" + "".join(f"{n:>6}" for n in PRINTED))
+        for name, row in zip(rows, table[:, [SIZES.index(n) for n in PRINTED]], strict=True):
             print(f"{name:36}" + "".join(f"{value:6.3f}" for value in row))
         print()
     print(f"{'queries asked for: share that finds':36}" + "".join(f"{f'n = {n}':>13}" for n in SAMPLES))
