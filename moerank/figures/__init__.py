@@ -169,13 +169,11 @@ FIGURES = {
 
 def draw_study(study: Study, name: str, problem: str | None = None, **options: Any) -> Figure:
     """Draw a figure of a study by name, of a problem with this name, by default the first; see `StudyFigure.draw`."""
-    from moerank.studies.results import Results
-
     check_choice(FIGURES, name=name)
     problems = {entry.name: entry for entry in study.problems}
     chosen = next(iter(problems)) if problem is None else problem
     check_choice(problems, problem=chosen)
-    return FIGURES[name].draw(Results(study.results()), problems[chosen], **options)
+    return FIGURES[name].draw(study.results(), problems[chosen], **options)
 
 
 # The figures of a `SearchStudy` by name.

@@ -194,13 +194,7 @@ class RankingEstimator(_Estimator):
         joined = scores[0] if len(scores) == 1 else np.concatenate([np.empty(0), *scores])
         return finite_scores(joined, type(self).__name__)
 
-    def score(
-        self,
-        X: RankingData | ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-    ) -> float:
+    def score(self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> float:
         """Return the mean average precision of a ranking, the metric of `tune`; MOFSRank uses its own metric.
 
         `Metric.scorer` gives any other metric to scikit-learn.

@@ -42,7 +42,7 @@ class Report:
 
     def __init__(self, study: Study, reference: str | None = None, metrics: Sequence[str] = ()) -> None:
         self.study = study
-        self.results = results.Results(study.results())
+        self.results = study.results()
         if not self.results:
             raise results.NoResultsError(f"{study.out} has no finished cell yet; run the study first")
         self.reference = reference or results.default_reference(self.results)

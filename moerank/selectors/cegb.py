@@ -11,10 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from moerank.arrays import Vector
 from moerank.checks import Count, NotNegative, Parameters
 from moerank.data import FeatureCosts, RankingData
+from moerank.rankers import FittedPopulation, LambdaMART, Selection, SelectionPath, best_of_each_size
 from moerank.rankers.base import Grid
-from moerank.rankers.lambda_mart import LambdaMART
-from moerank.rankers.population import FittedPopulation
-from moerank.rankers.selection import Selection, SelectionPath, best_of_each_size
 
 # Values of `tradeoff` that the grid and the path try, the fewest features first.
 TRADEOFFS = (*(10.0 ** (power / 2) for power in range(6, -3, -1)), 0.0)

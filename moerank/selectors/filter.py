@@ -15,14 +15,11 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Count
 from moerank.data import RankingData
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers.adapter import RankerOrNone, train_on, train_on_subsets
+from moerank.rankers import Population, RankRLS, RankSVM, Selection, SelectionPath, nested_masks, train_on_subsets
+from moerank.rankers.adapter import RankerOrNone, train_on
 from moerank.rankers.base import Grid, TuningOrNone
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.model import Forest
-from moerank.rankers.population import Population
-from moerank.rankers.rank_rls import RankRLS
-from moerank.rankers.rank_svm import RankSVM
-from moerank.rankers.selection import Selection, SelectionPath, nested_masks
 
 Made = TypeVar("Made")
 

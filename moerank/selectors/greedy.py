@@ -13,8 +13,7 @@ from moerank.arrays import Integers, Matrix
 from moerank.checks import Count, NotNegative, Positive, check_at_least
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.forward_selection import greedy_rank_rls
-from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, nested_masks
-from moerank.rankers.additive import AdditiveRLS
+from moerank.rankers import AdditiveRLS, LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, nested_masks
 from moerank.rankers.base import Grid
 from moerank.rankers.rank_rls import TargetName
 from moerank.selectors.filter import Filter, Order

@@ -13,10 +13,9 @@ from moerank.arrays import Mask, Matrix
 from moerank.checks import AtLeastTwo, Count, Parameters, Positive, check_at_least, check_share
 from moerank.data import RankingData
 from moerank.metrics import MAP, Metric, as_metric
-from moerank.rankers import lambda_mart
+from moerank.rankers import LambdaMART, lambda_mart
 from moerank.rankers.base import Grid, TuningOrNone, quality_of
 from moerank.rankers.boosting import TrailingMean
-from moerank.rankers.lambda_mart import LambdaMART
 from moerank.selectors.filter import ByPermutation, Filter, Order
 
 if TYPE_CHECKING:
