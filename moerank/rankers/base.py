@@ -100,6 +100,9 @@ class RankingEstimator(_Estimator):
     # Whether training uses weights of queries and documents; around a ranker, whether its default ranker does.
     _takes_weights: ClassVar[bool] = False
 
+    # Advice for a fit that found no feature to rank by.
+    _remedy = "check that the labels depend on the features, and that the features have comparable scales"
+
     # Whether only the order of a feature's values matters, as in trees, so that its scale does not.
     _by_thresholds: ClassVar[bool] = False
 
@@ -291,11 +294,6 @@ class RankingEstimator(_Estimator):
         """Yield warnings about the fit; each continues the class name."""
         if not self.support_.any():
             yield f"found no feature to rank by, and scores all documents alike; {self._remedy}"
-
-    @property
-    def _remedy(self) -> str:
-        """Advice for a fit that found no feature to rank by."""
-        return "check that the labels depend on the features, and that the features have comparable scales"
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         raise TypeError(f"{type(self).__name__} does not implement _fit")

@@ -75,6 +75,8 @@ class CEGB(Selection, LambdaMART):
     split_penalty: NotNegative = 0.0
     n_trees: Count = 300
 
+    _remedy = "a smaller tradeoff keeps more features"
+
     def without_selection(self) -> LambdaMART:
         """Return LambdaMART with the same arguments, without costs."""
         return LambdaMART(**{name: getattr(self, name) for name in LambdaMART._get_param_names()})
@@ -94,10 +96,6 @@ class CEGB(Selection, LambdaMART):
         masks = np.array([member.support_ for member in members])
         rankers = FittedPopulation(tuple(members), np.ones(masks.shape, bool))
         return best_of_each_size(masks, rankers, masks.sum(axis=1))
-
-    @property
-    def _remedy(self) -> str:
-        return "a smaller tradeoff keeps more features"
 
     def _tree_parameters(self, train: RankingData) -> Parameters:
         return {

@@ -83,6 +83,7 @@ class FSMRankSubgradient(LargestWeightsPath):
     convex: bool = True
 
     _trained_together = ("lambda1", "lambda2", "eta0")
+    _remedy = "no step has a lower objective than no features: lower eta0 or lambda2, or scale the features"
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return lambda1 and lambda2 in 10⁻⁶ … 10⁰, each with eta0 = 1, 10⁻¹, 10⁻² and 10⁻³: 196 entries.
@@ -101,10 +102,6 @@ class FSMRankSubgradient(LargestWeightsPath):
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         return linear_scores(validation.X, weights_of(_minimise(train, candidates)[0]))
-
-    @property
-    def _remedy(self) -> str:
-        return "no step has a lower objective than no features: lower eta0 or lambda2, or scale the features"
 
 
 def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient]) -> tuple[Matrix, Matrix]:
