@@ -6,14 +6,13 @@ import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix
 from moerank.evolution import bit_search
-from moerank.evolution.bit_search import BitSearch
 
 NEIGHBOURS = 0.2  # share of the population, at least four
 NEARBY = 0.8  # probability that the second parent is a neighbour of the first
 BALANCED = 0.2  # probability of a mutation that flips as many ones as zeros on average
 
 
-class DAEA(BitSearch):
+class DAEA(bit_search.BitSearch):
     """The duplication analysis based evolutionary algorithm for bit strings.
 
     Parameters

@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.evolution import bit_search
-from moerank.evolution.bit_search import BitSearch
 
 
-class PRDH(BitSearch):
+class PRDH(bit_search.BitSearch):
     """Problem reformulation and duplication handling for bit strings.
 
     Parameters

@@ -23,7 +23,6 @@ from moerank.kernels.newton import MAX_STEPS
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric, as_metric
 from moerank.rankers import arguments
-from moerank.rankers.arguments import Validation
 from moerank.rankers.model import finite_scores
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_loss import PairLoss
@@ -122,7 +121,7 @@ class RankingEstimator(_Estimator):
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
-        validation: Validation | None = None,
+        validation: arguments.Validation | None = None,
     ) -> Self:
         """Train on all preference pairs and all features.
 

@@ -26,8 +26,6 @@ Made = TypeVar("Made")
 
 MetricOrNone: TypeAlias = Metric | str | None
 
-Order = Integers
-
 
 @dataclass(eq=False, repr=False)
 class Filter(Selection):
@@ -111,7 +109,7 @@ class Filter(Selection):
             entries = [entry for entry in entries if entry[size] == largest]
         return [{"ranker": clone(ranker).set_params(**entry)} for entry in entries]
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         """Return the columns of `train`, all of which vary, best first."""
         raise TypeError(f"{type(self).__name__} does not implement _order")
 
@@ -129,18 +127,18 @@ class Filter(Selection):
     def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
         """Set what the rankers of all sizes have in common."""
 
-        def compute() -> Order:
+        def compute() -> Integers:
             held_out = None if validation is None else validation.with_features(self.varying_)
             return np.flatnonzero(self.varying_)[self._order(train.with_features(self.varying_), held_out)]
 
         self.order_ = self._once(train, validation, compute)
 
-    def _train_first(self, train: RankingData, sizes: Order) -> tuple[Mask, Population]:
+    def _train_first(self, train: RankingData, sizes: Integers) -> tuple[Mask, Population]:
         """Train a ranker on the first ``sizes[k]`` features for each k; return the features and the rankers."""
         masks = self._first_features(sizes)
         return masks, train_on_subsets(self._chosen_ranker(), train, masks)
 
-    def _first_features(self, sizes: Order) -> Mask:
+    def _first_features(self, sizes: Integers) -> Mask:
         """Return the first ``sizes[k]`` features for each k."""
         n_features = self.n_features_in_
         return nested_masks(self.order_, n_features, sizes.clip(max=n_features))
@@ -201,7 +199,7 @@ class SingleFeatures(Filter):
 
     metric: MetricOrNone = None
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         return np.argsort(-single_feature_values(train, as_metric(self.metric, NDCG(10))).max(axis=0), kind="stable")
 
 
@@ -277,7 +275,7 @@ class PermutationImportance(ByPermutation, Filter):
     judge: RankerOrNone = None
     tuning: TuningOrNone = None
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         judge = self.judge
         if judge is None:
             judge = RankRLS() if validation is None else RankRLS().tune(train, validation, metric=self.tuning)

@@ -11,14 +11,14 @@ from typing import TypeAlias
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.arrays import Mask, Matrix, Vector
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Count, NotNegative
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers import LinearPopulation, Population, SelectionPath, nested_masks, train_on_subsets
 from moerank.rankers.population import batch_of
-from moerank.selectors.filter import Filter, MetricOrNone, Order
+from moerank.selectors.filter import Filter, MetricOrNone
 
 FIRST_STEP = 0.001
 FIRST_SHARE = 0.05
@@ -183,7 +183,7 @@ class FSBFS(Filter):
             row[list(subset)] = results[subset][0]
         return subsets, combinations, np.array([results[subset][1] for subset in subsets])
 
-    def _train_first(self, train: RankingData, sizes: Order) -> tuple[Mask, Population]:
+    def _train_first(self, train: RankingData, sizes: Integers) -> tuple[Mask, Population]:
         new = train.remember(
             ("new features", self.combinations_.tobytes()),
             lambda: RankingData(linear_scores(train.X, self.combinations_), train.y, train.qid, name=train.name),

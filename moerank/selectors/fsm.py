@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from moerank.arrays import Matrix
+from moerank.arrays import Integers, Matrix
 from moerank.checks import Count, NotNegative, Positive
 from moerank.data import RankingData
 from moerank.kernels.run_pass import RESIDUALS
@@ -19,7 +19,7 @@ from moerank.rankers.base import Grid
 from moerank.rankers.fsm_rank import FSMRank, weights_of
 from moerank.rankers.importance import FeatureImportance, FeatureSimilarity, feature_importance, feature_similarity
 from moerank.rankers.selection import LargestWeightsPath
-from moerank.selectors.filter import Filter, Order
+from moerank.selectors.filter import Filter
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import SQUARED_HINGE
 from moerank.training.pairs import CountedPairs
@@ -194,7 +194,7 @@ class FSMSVM(Filter):
         grid = [{**settled, **entry} for entry in grid or self.default_grid(train)]
         return super().tune(train, validation, grid, metric, progress)
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         return np.lexsort((-feature_importance(train), -np.abs(self._first_stage().fit_population(train)[0])))
 
     def _first_stage(self) -> FSMRank:

@@ -16,7 +16,7 @@ from moerank.kernels.forward_selection import greedy_rank_rls
 from moerank.rankers import AdditiveRLS, LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, nested_masks
 from moerank.rankers.base import Grid
 from moerank.rankers.rank_rls import TargetName
-from moerank.selectors.filter import Filter, Order
+from moerank.selectors.filter import Filter
 from moerank.training.bins import MOST_BINS
 
 
@@ -170,7 +170,7 @@ class GreedyAdditive(Filter):
     def _chosen_ranker(self) -> Any:
         return self._judge() if self.ranker is None else self.ranker
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         return self._judge().forward_path(train)
 
     def _own_grid(self, train: RankingData) -> Grid:

@@ -154,9 +154,7 @@ class HingeExpansion:
         return self.add(s, self._near.product(self.scores(s)))
 
 
-def trust_region_newton(
-    expand: Callable[[Vector], HingeExpansion], start: Vector, *, tol: float, inner: Inner
-) -> Minimum:
+def trust_region_newton(expand: Callable[[Vector], HingeExpansion], start: Vector, tol: float, inner: Inner) -> Minimum:
     """Minimise a convex function whose gradient is Lipschitz continuous.
 
     Every step minimises the quadratic model ∇f(x)ᵀs + ½ sᵀ∇²f(x)s over ‖s‖ ≤ Δ by conjugate gradients, which end
