@@ -1,7 +1,5 @@
 """Files that appear only when complete, and are read without trust; folders that are tested before the work starts."""
 
-from __future__ import annotations
-
 import errno
 import json
 import math

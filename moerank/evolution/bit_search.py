@@ -1,7 +1,5 @@
 """Base class of searches for bit strings, and the steps that several of them share."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, TypeAlias

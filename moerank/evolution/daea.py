@@ -1,7 +1,5 @@
 """DAEA (Xu, Xue, Zhang 2021): mating of neighbours, and removal of near duplicates among equal objective vectors."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix

@@ -1,7 +1,5 @@
 """MFFS (Jiao, Xue, Zhang 2023): a search for the front, helped by the minimisation of two weighted sums."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any
 

@@ -1,7 +1,5 @@
 """PRDH (Jiao, Xue, Zhang 2024): the error of the smallest string as a limit, and diversity among equal objectives."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -5,8 +5,6 @@ over normalised values zᵢ in the order of the set, trees as the sum of one lea
 than the threshold, so the next number above the threshold is written; each split says where an absent value goes.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

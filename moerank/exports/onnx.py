@@ -4,8 +4,6 @@ Linear models are (X − offset) / scale · weights, trees are one TreeEnsembleR
 rounded down to single precision, which changes no comparison with values of single precision.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Processor seconds of tuning and training against the test value, as means over folds and seeds.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

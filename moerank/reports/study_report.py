@@ -1,7 +1,5 @@
 """The content of reports: a study with its results, and the tables and figures of sections."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Sources of data: the table [data] of a problem file, and how the parts of a fold are read."""
 
-from __future__ import annotations
-
 import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
