@@ -98,11 +98,5 @@ def _trees(trees: Forest) -> Node:
     names = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
     lists: Node = {f"nodes_{name}": list(values) for name, values in zip(names, zip(*nodes, strict=True), strict=True)}
     of_leaves = zip(("treeids", "nodeids", "weights"), zip(*targets, strict=True), strict=True)
-    lists |= {f"target_{name}": list(values) for name, values in of_leaves}
-    return {
-        **lists,
-        "target_ids": [0] * len(targets),
-        "n_targets": 1,
-        "aggregate_function": "SUM",
-        "post_transform": "NONE",
-    }
+    lists |= {f"target_{name}": list(values) for name, values in of_leaves} | {"target_ids": [0] * len(targets)}
+    return lists | {"n_targets": 1, "aggregate_function": "SUM", "post_transform": "NONE"}

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from moerank.studies.searches import SearchStudy
     from moerank.studies.study import Study
 
-__all__ = ["FIGURES", "RUN_FIGURES", "draw_run_figures", "draw_searches", "draw_study"]
-
 
 @dataclass(frozen=True)
 class RunFigure:
@@ -154,15 +152,12 @@ FIGURES = {
         "objectives_of_study:objectives_figure",
         "results",
         ("fold",),
-        reported=lambda results: bool(results.further_objectives),
+        reported=lambda mine: bool(mine.further_objectives),
     ),
     "instances": StudyFigure("instances_of_study:instances_figure", "results"),
     "frequency": StudyFigure("frequency_of_study:frequency_figure", "features"),
     "shapes": StudyFigure(
-        "shapes_of_run:shapes_of_study",
-        "features",
-        ("fold",),
-        reported=lambda results: any(result.shapes for result in results),
+        "shapes_of_run:shapes_of_study", "features", ("fold",), reported=lambda mine: any(run.shapes for run in mine)
     ),
 }
 

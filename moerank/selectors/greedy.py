@@ -95,15 +95,10 @@ class GreedyRankRLS(Selection, LinearRanker):
 
     def _select(self, train: RankingData, n_steps: int) -> tuple[Integers, Matrix, Matrix]:
         """Return order, criterion and rankers of the first `n_steps` features, or of all that vary."""
-        centred = centre_in_queries(train.X[:, self.varying_], train.offsets)
+        columns = np.ascontiguousarray(centre_in_queries(train.X[:, self.varying_], train.offsets).T)
+        y = centre_in_queries(train.y, train.offsets)
         try:
-            order, errors, coefs = greedy_rank_rls(
-                np.ascontiguousarray(centred.T),
-                centre_in_queries(train.y, train.offsets),
-                train.offsets,
-                self.alpha,
-                min(n_steps, len(centred.T)),
-            )
+            order, errors, coefs = greedy_rank_rls(columns, y, train.offsets, self.alpha, min(n_steps, len(columns)))
         except ZeroDivisionError:
             errors = np.array([np.inf])
         if not np.isfinite(errors).all():
