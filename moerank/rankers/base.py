@@ -368,7 +368,8 @@ class Ranker(RankingEstimator):
         measure = as_metric(metric, MAP())
         self._check_parameters()
         arguments.refuse_weights(train, self)
-        candidates = [clone(self).set_params(**entry) for entry in grid or self.default_grid(train)]
+        settled = clone(self).set_params(**self._settled(train, validation, measure))
+        candidates = [clone(settled).set_params(**entry) for entry in grid or self.default_grid(train)]
         for candidate in candidates:
             candidate._check_parameters()
             candidate._watched_by = measure
@@ -382,6 +383,10 @@ class Ranker(RankingEstimator):
             if progress is not None:
                 progress(done / len(groups))
         return candidates[int(np.argmax(quality))]
+
+    def _settled(self, train: RankingData, validation: RankingData, metric: Metric) -> Parameters:
+        """Return the parameters that `tune` chooses before those of the grid."""
+        return {}
 
     def _groups(self, candidates: list[Self]) -> list[list[int]]:
         """Return the numbers of the entries that are trained together, one list for each group."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Self
@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from moerank.arrays import Integers, Matrix
-from moerank.checks import Count, NotNegative, Positive
+from moerank.checks import Count, NotNegative, Parameters, Positive
 from moerank.data import RankingData
 from moerank.kernels.run_pass import RESIDUALS
 from moerank.kernels.scores import linear_scores
@@ -173,26 +173,12 @@ class FSMSVM(Filter):
     lambda1: NotNegative | None = None
     lambda2: NotNegative | None = None
 
-    def tune(
-        self,
-        train: RankingData,
-        validation: RankingData,
-        grid: Grid | None = None,
-        metric: Metric | str | None = None,
-        progress: Callable[[float], object] | None = None,
-    ) -> Self:
-        """Return a clone with the parameters that rank the validation data best, FSMRank's before the others.
-
-        Arguments as in `Ranker.tune`.
-        """
-        self._check_parameters()
+    def _settled(self, train: RankingData, validation: RankingData, metric: Metric) -> Parameters:
         first = self._first_stage()
         open_ = [name for name in ("lambda1", "lambda2") if getattr(self, name) is None]
         entries = [{name: entry[name] for name in open_} for entry in first.default_grid(train)]
         chosen = first.tune(train, validation, list({repr(entry): entry for entry in entries}.values()), metric)
-        settled = {name: getattr(chosen, name) for name in open_}
-        grid = [{**settled, **entry} for entry in grid or self.default_grid(train)]
-        return super().tune(train, validation, grid, metric, progress)
+        return {name: getattr(chosen, name) for name in open_}
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         return np.lexsort((-feature_importance(train), -np.abs(self._first_stage().fit_population(train)[0])))
