@@ -19,7 +19,7 @@ from .data.ingest import ingest as ingest
 from .data.trec import read_run as read_run
 from .data.trec import write_qrels as write_qrels
 from .data.trec import write_run as write_run
-from .exports import export as export
+from .exports.formats import export as export
 from .metrics import ERR as ERR
 from .metrics import MAP as MAP
 from .metrics import MRR as MRR

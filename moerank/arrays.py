@@ -1,7 +1,5 @@
 """The types of arrays that the package uses."""
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files that appear only when complete, and are read without trust; folders that are tested before the work starts."""
 
-from __future__ import annotations
-
 import errno
 import json
 import math
@@ -144,9 +142,7 @@ def read_json(text: str, constant: Callable[[str], object] | None = None) -> Any
     NaN and Infinity, which are not JSON, are refused as well, unless `constant` turns them into values.
     """
     try:
-        values = json.loads(
-            text, parse_constant=constant or _finite, parse_float=_finite, object_pairs_hook=_each_key_once
-        )
+        values = json.loads(text, parse_constant=constant or _finite, parse_float=_finite, object_pairs_hook=_keys_once)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if "\\ud" in text.lower():  # half a character, which cannot be encoded
@@ -160,7 +156,7 @@ def _finite(digits: str) -> float:
     return value
 
 
-def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _keys_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     values: dict[str, object] = {}
     for key, value in pairs:
         if key in values:

@@ -1,5 +1,3 @@
 """The version of the package, in a module of its own, so that reading it does not import the public names."""
 
-__all__ = ["VERSION"]
-
 VERSION = "0.2.0"

@@ -130,7 +130,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from moerank.exports import Format
+from moerank.exports.formats import Format
 from moerank.exports.deployable import Deployment
 from moerank.metrics import Metric
 

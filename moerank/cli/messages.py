@@ -1,7 +1,5 @@
 """Messages on standard error, exit codes, and the handling of Ctrl-C."""
 
-from __future__ import annotations
-
 import io
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Progress on standard error: bars on a terminal, lines elsewhere, and neither with --quiet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial

@@ -65,12 +65,8 @@ def plot_command(
     fold: Annotated[int | None, typer.Option(help="Fold, for figures of one fold; by default the first.")] = None,
     metric: Annotated[str | None, typer.Option(help="Metric; by default the one that was optimised.")] = None,
     x: Annotated[str | None, typer.Option("--x", help="Count for hypervolume: evaluations or trained.")] = None,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="For accuracy: exactly k features instead of at most.")
-    ] = False,
-    no_title: Annotated[
-        bool, typer.Option("--no-title", help="Leave out the title, if a caption replaces it.")
-    ] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="For accuracy: exactly k features, not at most k.")] = False,
+    no_title: Annotated[bool, typer.Option("--no-title", help="Leave out the title if a caption replaces it.")] = False,
     width: Annotated[float, typer.Option(min=40, help="Width in millimetres, such as 84.")] = 86.36,
     names: Annotated[str, typer.Option(metavar="OLD=NEW,…", help="Other names for solvers.")] = "",
     out: Annotated[Path | None, typer.Option(help="File; its ending sets the format: png, pdf or svg.")] = None,

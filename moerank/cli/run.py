@@ -47,9 +47,7 @@ def run_command(
         Path | None, typer.Option(help="Folder for the results; by default results/PROBLEM-foldF-seedS.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run in its folder.")] = False,
-    again: Annotated[
-        bool, typer.Option("--again", help="Repeat a finished run instead of showing its result.")
-    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Run again even if the run is finished.")] = False,
     trec: Annotated[
         bool, typer.Option("--trec", help="Write the ranking of the test queries to test.run, labels to test.qrels.")
     ] = False,

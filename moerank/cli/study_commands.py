@@ -106,7 +106,6 @@ def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) ->
 def _show_results(study: Study, *, as_json: bool) -> None:
     """Print the means over folds and seeds, then the failures."""
     from moerank.cli.tables import output, paragraph, study_table
-    from moerank.studies.results import Results
 
     failures = study.failures()
     if as_json:
@@ -114,7 +113,7 @@ def _show_results(study: Study, *, as_json: bool) -> None:
         failed = [{"cell": cell.label, **failure} for cell, failure in failures.items()]
         options.print_json({"cells": cells, "failures": failed})
         return
-    results = Results(study.results())
+    results = study.results()
     for problem in study.problems:
         if problem.name in results.problems and not is_quiet():
             table, finding = study_table(results.of(problem.name))

@@ -36,11 +36,7 @@ def output() -> Console:
 
 
 def text_table(
-    title: str | None,
-    rows: Sequence[Mapping[str, str]],
-    *,
-    n_left: int = 1,
-    ends: Collection[int] = (),
+    title: str | None, rows: Sequence[Mapping[str, str]], *, n_left: int = 1, ends: Collection[int] = ()
 ) -> Table:
     """Return a table whose first `n_left` columns are aligned to the left, the others to the right.
 

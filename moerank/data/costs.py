@@ -50,10 +50,7 @@ class FeatureCosts:
 
     @classmethod
     def of(
-        cls,
-        costs: ArrayLike,
-        groups: Sequence[Hashable | None] | None = None,
-        group_costs: Mapping[Any, float] | None = None,
+        cls, costs: ArrayLike, groups: Sequence[Hashable] | None = None, group_costs: Mapping[Any, float] | None = None
     ) -> Self:
         """Check costs in the order of the features, and return them.
 

@@ -1,7 +1,5 @@
 """Features, labels, queries and names as users give them: read as arrays and checked."""
 
-from __future__ import annotations
-
 import mmap
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence

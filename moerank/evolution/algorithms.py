@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
-from math import comb
 from pkgutil import resolve_name
 from typing import Any, TypeAlias
 
@@ -157,8 +156,6 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         X = self._strings.take(self._slots[winners.reshape(-1, 2).T.ravel()], axis=0, out=memory, mode="clip")
         X = self.mating.crossover.cross(self.problem, X, random_state=self.random_state)
         X = self.mating.mutation.mutate(self.problem, X, random_state=self.random_state, algorithm=self)
-        if isinstance(self.repair, NoRepair):
-            return X
         return np.asarray(self.repair._do(self.problem, X, random_state=self.random_state, algorithm=self))
 
     def _arrays(self, population: Population) -> Batch:
@@ -289,12 +286,9 @@ def _bit_search(
 def _directions(population: int, n_objectives: int) -> Matrix:
     """Return the largest set of at most `population` evenly spread directions."""
     from pymoo.util.ref_dirs import get_reference_directions
+    from pymoo.util.reference_direction import get_partition_closest_to_points
 
-    if n_objectives == 1:
-        return np.ones((1, 1))
-    n_partitions = 1
-    while comb(n_partitions + n_objectives, n_objectives - 1) <= population:
-        n_partitions += 1
+    n_partitions = max(1, get_partition_closest_to_points(population, n_objectives))
     return np.asarray(get_reference_directions("uniform", n_objectives, n_partitions=n_partitions), np.float64)
 
 

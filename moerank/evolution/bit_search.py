@@ -1,10 +1,8 @@
 """Base class of searches for bit strings, and the steps that several of them share."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 import moocore
 import numpy as np
@@ -20,9 +18,6 @@ from pymoo.util.display.multi import MultiObjectiveOutput
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import check_at_least, unknown
 from moerank.data.inputs import listed
-
-# An initial population: bool rows (n, n_var), a pymoo Population, which may be evaluated, or a pymoo Sampling.
-Start: TypeAlias = Mask | Population | Sampling
 
 
 class BitSearch(Algorithm):  # type: ignore[misc]
@@ -97,7 +92,7 @@ class BitSearch(Algorithm):  # type: ignore[misc]
         self,
         pop_size: int = 100,
         *,
-        sampling: Start | None = None,
+        sampling: Mask | Population | Sampling | None = None,
         repair: Repair | None = None,
         without: str | Sequence[str] = (),
         **settings: object,

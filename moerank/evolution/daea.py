@@ -1,19 +1,16 @@
 """DAEA (Xu, Xue, Zhang 2021): mating of neighbours, and removal of near duplicates among equal objective vectors."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix
 from moerank.evolution import bit_search
-from moerank.evolution.bit_search import BitSearch
 
 NEIGHBOURS = 0.2  # share of the population, at least four
 NEARBY = 0.8  # probability that the second parent is a neighbour of the first
 BALANCED = 0.2  # probability of a mutation that flips as many ones as zeros on average
 
 
-class DAEA(BitSearch):
+class DAEA(bit_search.BitSearch):
     """The duplication analysis based evolutionary algorithm for bit strings.
 
     Parameters

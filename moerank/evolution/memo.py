@@ -147,10 +147,7 @@ class ArrayEvaluator(Evaluator):
 
     def _values(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm | None) -> Matrix:
         """Return F, G and H side by side."""
-        out = problem.evaluate(
-            X, return_values_of=list("FGH"), return_as_dictionary=True, algorithm=algorithm, digests=digests
-        )
-        return np.column_stack([out[name] for name in "FGH"])
+        return np.column_stack(problem.evaluate(X, return_values_of=list("FGH"), algorithm=algorithm, digests=digests))
 
 
 class Finished(Records, UserDict[str, Any]):

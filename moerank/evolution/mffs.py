@@ -1,7 +1,5 @@
 """MFFS (Jiao, Xue, Zhang 2023): a search for the front, helped by the minimisation of two weighted sums."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any
 
@@ -11,13 +9,12 @@ from pymoo.core.problem import Problem
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_at_least
 from moerank.evolution import bit_search
-from moerank.evolution.bit_search import BitSearch
 
 WEIGHTS = (0.01, 0.99)  # first weights of the error in the two sums
 PATIENCE = 5  # generations without better sums before the weights change
 
 
-class MFFS(BitSearch):
+class MFFS(bit_search.BitSearch):
     """Multiform feature selection for bit strings.
 
     Parameters

@@ -118,13 +118,7 @@ class RowCrossover(Crossover):
         """
 
     def do(
-        self,
-        problem: Problem,
-        pop: Any,
-        parents: Integers | None = None,
-        *args: object,
-        random_state: Generator,
-        **kwargs: object,
+        self, problem: Problem, pop: Any, parents: Integers | None = None, *, random_state: Generator, **kwargs: object
     ) -> Population:
         """Cross the pairs of individuals in `pop`, or the pairs of `pop` that `parents` gives by index."""
         pairs = pop if parents is None else [pop[pair] for pair in parents]
@@ -149,7 +143,7 @@ class RowMutation(Mutation):
         problem: Problem,
         pop: Population,
         inplace: bool = True,
-        *args: object,
+        *,
         random_state: Generator,
         algorithm: Algorithm | None = None,
         **kwargs: object,
@@ -266,8 +260,7 @@ def _are_packed(X: Array, problem: Problem, operator: RowCrossover | RowMutation
 
 def _distinct(n: int, size: int, random_state: Generator) -> Integers:
     """Return `size` distinct integers below `n`, every subset equally likely."""
-    positions: Integers = random_state.choice(n, size, replace=False, shuffle=False)
-    return positions
+    return random_state.choice(n, size, replace=False, shuffle=False)
 
 
 class DigestDuplicates(DuplicateElimination):
@@ -296,8 +289,7 @@ def _digest(individual: Individual) -> bytes:
     """Return the digest of an individual, which is remembered with its row."""
     if individual.data.get("digested") is not individual.X:
         individual.data |= {"digested": individual.X, "digest": row_digests([individual.X])[0]}
-    digest: bytes = individual.data["digest"]
-    return digest
+    return individual.data["digest"]
 
 
 def row_digests(X: Iterable[Array]) -> list[bytes]:

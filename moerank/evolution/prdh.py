@@ -1,16 +1,13 @@
 """PRDH (Jiao, Xue, Zhang 2024): the error of the smallest string as a limit, and diversity among equal objectives."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.evolution import bit_search
-from moerank.evolution.bit_search import BitSearch
 
 
-class PRDH(BitSearch):
+class PRDH(bit_search.BitSearch):
     """Problem reformulation and duplication handling for bit strings.
 
     Parameters

@@ -1,7 +1,5 @@
 """SparseEA (Tian, Zhang, Wang, Jin 2020): good single features are switched on first and off last."""
 
-from __future__ import annotations
-
 from math import ceil
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Staircase: a search for the front over all sizes at once, with near mates, small moves and few strings of a size."""
 
-from __future__ import annotations
-
 import warnings
 from functools import reduce
 from typing import Any

@@ -5,8 +5,6 @@ over normalised values zᵢ in the order of the set, trees as the sum of one lea
 than the threshold, so the next number above the threshold is written; each split says where an absent value goes.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path
@@ -29,12 +27,10 @@ def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
     remark = "Normalisers need version 1.2.1 of the plugin or later, which is for Elasticsearch 7.7."
     scaled = ranker.trees is None and ranker.scaling is not None
     system = "Elasticsearch with the plugin elasticsearch-learning-to-rank"
-    return plugin_files(ranker, path, system, *([remark] * scaled))
+    return _files(ranker, path, system, *([remark] * scaled))
 
 
-def plugin_files(
-    ranker: Deployable, path: Path, system: str, *remarks: str, missing_as_zero: bool = False
-) -> Deployment:
+def _files(ranker: Deployable, path: Path, system: str, *remarks: str, missing_as_zero: bool = False) -> Deployment:
     """Return the feature set and the model, with instructions for a `system` that end with its own remarks."""
     features = path.with_name(f"{path.stem}-features{path.suffix}")
     text = deployable.indented_json({"featureset": {"features": _feature_set(ranker)}})
@@ -156,9 +152,9 @@ def opensearch(ranker: Deployable, path: Path) -> Deployment:
     """
     system = "OpenSearch with the plugin opensearch-learning-to-rank-base"
     if ranker.trees is None or (ranker.absent >= 0 and not any(entry.elasticsearch for entry in ranker.features)):
-        return plugin_files(ranker, path, system)
+        return _files(ranker, path, system)
     version, earlier = "3.8", "score them differently."
     if as_zero := ranker.absent == 0:
         version, earlier = "3.9", "refuse this model. Before 3.2 use the file of --format elasticsearch."
     remark = f"Use OpenSearch {version} or later for queries without a match: earlier versions {earlier}"
-    return plugin_files(ranker, path, system, remark, missing_as_zero=as_zero)
+    return _files(ranker, path, system, remark, missing_as_zero=as_zero)

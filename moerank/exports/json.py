@@ -1,7 +1,5 @@
 """Export to plain JSON, from which a program in any language can score documents in double precision."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Linear models are (X − offset) / scale · weights, trees are one TreeEnsembleR
 rounded down to single precision, which changes no comparison with values of single precision.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -100,11 +98,5 @@ def _trees(trees: Forest) -> Node:
     names = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
     lists: Node = {f"nodes_{name}": list(values) for name, values in zip(names, zip(*nodes, strict=True), strict=True)}
     of_leaves = zip(("treeids", "nodeids", "weights"), zip(*targets, strict=True), strict=True)
-    lists |= {f"target_{name}": list(values) for name, values in of_leaves}
-    return {
-        **lists,
-        "target_ids": [0] * len(targets),
-        "n_targets": 1,
-        "aggregate_function": "SUM",
-        "post_transform": "NONE",
-    }
+    lists |= {f"target_{name}": list(values) for name, values in of_leaves} | {"target_ids": [0] * len(targets)}
+    return lists | {"n_targets": 1, "aggregate_function": "SUM", "post_transform": "NONE"}

@@ -1,7 +1,5 @@
 """Export to Python: one function without dependencies that scores a document."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from moerank.exports.deployable import Deployable, Deployment

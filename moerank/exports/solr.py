@@ -5,8 +5,6 @@ trees as the sum of one leaf each. A value goes left if it is at most the thresh
 smaller by 1e-6.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -5,8 +5,6 @@ A value goes left if it is less than the threshold, so the next number of single
 written; values of float fields then take the same branches.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

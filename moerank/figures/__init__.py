@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from moerank.studies.searches import SearchStudy
     from moerank.studies.study import Study
 
-__all__ = ["FIGURES", "RUN_FIGURES", "draw_run_figures", "draw_searches", "draw_study"]
-
 
 @dataclass(frozen=True)
 class RunFigure:
@@ -154,28 +152,23 @@ FIGURES = {
         "objectives_of_study:objectives_figure",
         "results",
         ("fold",),
-        reported=lambda results: bool(results.further_objectives),
+        reported=lambda mine: bool(mine.further_objectives),
     ),
     "instances": StudyFigure("instances_of_study:instances_figure", "results"),
     "frequency": StudyFigure("frequency_of_study:frequency_figure", "features"),
     "shapes": StudyFigure(
-        "shapes_of_run:shapes_of_study",
-        "features",
-        ("fold",),
-        reported=lambda results: any(result.shapes for result in results),
+        "shapes_of_run:shapes_of_study", "features", ("fold",), reported=lambda mine: any(run.shapes for run in mine)
     ),
 }
 
 
 def draw_study(study: Study, name: str, problem: str | None = None, **options: Any) -> Figure:
     """Draw a figure of a study by name, of a problem with this name, by default the first; see `StudyFigure.draw`."""
-    from moerank.studies.results import Results
-
     check_choice(FIGURES, name=name)
     problems = {entry.name: entry for entry in study.problems}
     chosen = next(iter(problems)) if problem is None else problem
     check_choice(problems, problem=chosen)
-    return FIGURES[name].draw(Results(study.results()), problems[chosen], **options)
+    return FIGURES[name].draw(study.results(), problems[chosen], **options)
 
 
 # The figures of a `SearchStudy` by name.

@@ -4,8 +4,6 @@ The fronts of one run with and without each part of the solver. Below them is th
 training data best with at most that many features, as a mean over folds and seeds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

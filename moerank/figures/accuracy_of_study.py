@@ -4,8 +4,6 @@ The test value of the ranker that validation chooses among those with at most th
 and seeds, for the sizes that all runs offer. Solvers that validation does not rank first in their family are grey.
 """
 
-from __future__ import annotations
-
 from itertools import cycle
 
 import numpy as np

@@ -4,8 +4,6 @@ The training metric that half of the seeds reach with at most that many features
 quartiles of the seeds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Certificate: the training losses of a front, compared with those of the best subsets."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

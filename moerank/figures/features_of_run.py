@@ -1,7 +1,5 @@
 """The features that the members of a front use."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure

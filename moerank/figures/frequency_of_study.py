@@ -4,8 +4,6 @@ The percentage of the runs that select a feature. Below each solver are the mean
 runs and, in brackets, the index corrected for chance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from textwrap import fill
 

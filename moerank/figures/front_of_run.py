@@ -1,7 +1,5 @@
 """Front: the metric on training, validation and test queries against the number of features."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

@@ -3,8 +3,6 @@
 The front of each solver on one fold with its first seed. All three panels show the same rankers.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

@@ -4,8 +4,6 @@ The hypervolume of the front of each stage during the search, as a mean over fol
 quartiles of the runs after the differences between folds are removed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

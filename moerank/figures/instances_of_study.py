@@ -4,8 +4,6 @@ The share of the training instances that each member was trained on, with the qu
 and seeds that were not trained on all.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

@@ -4,8 +4,6 @@ The front of each solver on the training data of one fold with its first seed, i
 staircase joins the rankers that are non-dominated in the pair.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations

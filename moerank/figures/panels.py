@@ -1,7 +1,5 @@
 """Panels for figures of many solvers, a few in colour and the others in pale grey; titles and notes of figures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache

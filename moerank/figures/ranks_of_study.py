@@ -1,7 +1,5 @@
 """Demšar's diagram: mean ranks of searches over problems, with bars that join those that tests cannot tell apart."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

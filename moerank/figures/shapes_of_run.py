@@ -4,8 +4,6 @@ What each feature adds to the score, minus the mean over the training documents,
 have one vertical scale, and ticks at the bottom are deciles of the documents.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

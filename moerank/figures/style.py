@@ -1,7 +1,5 @@
 """Style, files and layout of figures: one column wide, and legible in colour, in grey and for colour-blind readers."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence

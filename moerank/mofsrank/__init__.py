@@ -1,7 +1,5 @@
 """MOFSRank: its three stages as pymoo problems, and the estimator that runs them in a row."""
 
-from __future__ import annotations
-
 from moerank.mofsrank.ensemble import Ensemble as Ensemble
 from moerank.mofsrank.estimator import MOFSRank as MOFSRank
 from moerank.mofsrank.feature_selection import FeatureSelection as FeatureSelection

@@ -518,11 +518,9 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         table = self._table(data)
         scores = np.column_stack([self._scores(table), self._reference.scores(table)[:, 0]])
         selection, reference = data.weighed(self._scored_by.per_query(data, scores)).T
-        return self._judged(selection, reference, data, "test")
+        return self._judged(selection, reference, data, "test", LEVEL)
 
-    def _judged(
-        self, selection: Vector, reference: Vector, data: RankingData, part: Part, level: float = LEVEL
-    ) -> Verdict:
+    def _judged(self, selection: Vector, reference: Vector, data: RankingData, part: Part, level: float) -> Verdict:
         return judge(
             selection,
             reference,

@@ -25,18 +25,9 @@ from moerank.mofsrank.limits import UNLIMITED, FeatureStrings
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike, errors_of
 from moerank.mofsrank.settings import FEATURE_DEFAULTS, Limits
 from moerank.mofsrank.stage import Stage
-from moerank.rankers import (
-    AdditiveRLS,
-    AnyRanker,
-    FitnessBackend,
-    Population,
-    RankRLS,
-    as_backend,
-    nested_masks,
-    side_by_side,
-    train_population,
-)
+from moerank.rankers import AdditiveRLS, AnyRanker, FitnessBackend, Population, RankRLS, as_backend, nested_masks
 from moerank.rankers.importance import single_feature_values
+from moerank.rankers.population import side_by_side, train_population
 from moerank.rankers.rank_rls import TARGETS
 from moerank.selectors.best_subset import BestSubset
 from moerank.training.masks import Unit

@@ -1,7 +1,5 @@
 """Feature strings that keep limits, and the data with the costs and the allowed features of these limits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from numpy.random import Generator

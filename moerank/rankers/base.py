@@ -23,7 +23,6 @@ from moerank.kernels.newton import MAX_STEPS
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric, as_metric
 from moerank.rankers import arguments
-from moerank.rankers.arguments import Validation
 from moerank.rankers.model import finite_scores
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_loss import PairLoss
@@ -100,6 +99,9 @@ class RankingEstimator(_Estimator):
     # Whether training uses weights of queries and documents; around a ranker, whether its default ranker does.
     _takes_weights: ClassVar[bool] = False
 
+    # Advice for a fit that found no feature to rank by.
+    _remedy = "check that the labels depend on the features, and that the features have comparable scales"
+
     # Whether only the order of a feature's values matters, as in trees, so that its scale does not.
     _by_thresholds: ClassVar[bool] = False
 
@@ -119,7 +121,7 @@ class RankingEstimator(_Estimator):
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
-        validation: Validation | None = None,
+        validation: arguments.Validation | None = None,
     ) -> Self:
         """Train on all preference pairs and all features.
 
@@ -194,13 +196,7 @@ class RankingEstimator(_Estimator):
         joined = scores[0] if len(scores) == 1 else np.concatenate([np.empty(0), *scores])
         return finite_scores(joined, type(self).__name__)
 
-    def score(
-        self,
-        X: RankingData | ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-    ) -> float:
+    def score(self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> float:
         """Return the mean average precision of a ranking, the metric of `tune`; MOFSRank uses its own metric.
 
         `Metric.scorer` gives any other metric to scikit-learn.
@@ -298,11 +294,6 @@ class RankingEstimator(_Estimator):
         if not self.support_.any():
             yield f"found no feature to rank by, and scores all documents alike; {self._remedy}"
 
-    @property
-    def _remedy(self) -> str:
-        """Advice for a fit that found no feature to rank by."""
-        return "check that the labels depend on the features, and that the features have comparable scales"
-
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         raise TypeError(f"{type(self).__name__} does not implement _fit")
 
@@ -377,7 +368,8 @@ class Ranker(RankingEstimator):
         measure = as_metric(metric, MAP())
         self._check_parameters()
         arguments.refuse_weights(train, self)
-        candidates = [clone(self).set_params(**entry) for entry in grid or self.default_grid(train)]
+        settled = clone(self).set_params(**self._settled(train, validation, measure))
+        candidates = [clone(settled).set_params(**entry) for entry in grid or self.default_grid(train)]
         for candidate in candidates:
             candidate._check_parameters()
             candidate._watched_by = measure
@@ -391,6 +383,10 @@ class Ranker(RankingEstimator):
             if progress is not None:
                 progress(done / len(groups))
         return candidates[int(np.argmax(quality))]
+
+    def _settled(self, train: RankingData, validation: RankingData, metric: Metric) -> Parameters:
+        """Return the parameters that `tune` chooses before those of the grid."""
+        return {}
 
     def _groups(self, candidates: list[Self]) -> list[list[int]]:
         """Return the numbers of the entries that are trained together, one list for each group."""

@@ -98,6 +98,8 @@ class FSMRank(LargestWeightsPath, Backend):
     similarity: FeatureSimilarity = "pearson"
     convex: bool = True
 
+    _remedy = "a smaller lambda2 keeps more features, and comparable scales of the features help"
+
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         variables, n_iter, history = self._minimise(train, read_masks(train))
         self.variables_ = variables[0]
@@ -113,10 +115,6 @@ class FSMRank(LargestWeightsPath, Backend):
                 f"stopped at max_iter={self.max_iter} steps, the last of which changed the objective by "
                 f"{abs(last - before):.3g}; raise max_iter or tol, or scale the features"
             )
-
-    @property
-    def _remedy(self) -> str:
-        return "a smaller lambda2 keeps more features, and comparable scales of the features help"
 
     def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Matrix:
         return weights_of(self._minimise(train, masks, start)[0])

@@ -1,7 +1,5 @@
 """The importance and the similarity of features: named measures, arrays, or functions of the data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial

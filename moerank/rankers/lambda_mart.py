@@ -131,7 +131,7 @@ class LambdaMART(Ranker):
         entries = self.default_grid(train)
         return [e for e in entries if e["learning_rate"] == self.learning_rate and e["n_trees"] <= MOST_SHORT]
 
-    def stopped(self, train: RankingData, validation: RankingData, metric: Metric | str | None = None) -> LambdaMART:
+    def stopped(self, train: RankingData, validation: RankingData, metric: Metric | str | None = None) -> Self:
         """Return a clone trained with the number of trees that `tune` would choose, and otherwise the same parameters.
 
         Parameters

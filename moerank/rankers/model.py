@@ -23,8 +23,6 @@ from moerank.files import read_json
 from moerank.kernels.compiled import read_only
 from moerank.kernels.scores import linear_scores, tree_scores
 
-__all__ = ["PROVENANCE", "Forest", "Integer", "Model", "Number", "check_entries"]
-
 Integer: TypeAlias = Annotated[int, Strict()]
 # Strict, because pydantic would otherwise read "1" and true in JSON as numbers.
 Number: TypeAlias = Annotated[float, Strict()]

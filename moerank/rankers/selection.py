@@ -91,16 +91,10 @@ class Selection(Ranker):
         reference = train_on_subsets(ranker, train, np.ones((1, train.n_features), bool))
         scores = np.column_stack([self.predict(test), reference.scores(self._table(test))[:, 0]])
         with_some, with_all = test.weighed(measure.per_query(test, scores)).T
+        sizes = int(self.support_.sum()), int(np.count_nonzero(varying_for(ranker, train) | self.support_))
+        can_differ, against = measure.can_differ(test), " ".join(repr(ranker).split())
         return judge(
-            with_some,
-            with_all,
-            "test",
-            measure.name,
-            int(self.support_.sum()),
-            int(np.count_nonzero(varying_for(ranker, train) | self.support_)),
-            can_differ=measure.can_differ(test),
-            margin=margin,
-            against=" ".join(repr(ranker).split()),
+            with_some, with_all, "test", measure.name, *sizes, can_differ=can_differ, margin=margin, against=against
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,6 @@ from pydantic import ConfigDict
 from moerank.arrays import Matrix, Vector
 from moerank.data import RankingData
 from moerank.rankers.model import Forest, Number, check_entries
-
-if TYPE_CHECKING:  # matplotlib takes long to load
-    from matplotlib.figure import Figure
 
 DECILES = np.linspace(0.0, 1.0, 11)
 
@@ -101,8 +98,8 @@ class ShapesMixin:
             )
         return self._shapes
 
-    def _shapes_figure(self) -> Figure:
-        # By name, because figures lie above rankers.
+    def _shapes_figure(self) -> Any:
+        # By name, because figures lie above rankers, and matplotlib takes long to load.
         return resolve_name("moerank.figures.shapes_of_run:figure_of_shapes")(self._shown_shapes())
 
 

@@ -1,7 +1,5 @@
 """Reports as a single web page with its style, scripts, figures and data, and the tables of reports as LaTeX."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 

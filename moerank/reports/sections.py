@@ -1,7 +1,5 @@
 """Sections of reports, from the verdict to the command that reproduces a study."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """The content of reports: a study with its results, and the tables and figures of sections."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -42,7 +40,7 @@ class Report:
 
     def __init__(self, study: Study, reference: str | None = None, metrics: Sequence[str] = ()) -> None:
         self.study = study
-        self.results = results.Results(study.results())
+        self.results = study.results()
         if not self.results:
             raise results.NoResultsError(f"{study.out} has no finished cell yet; run the study first")
         self.reference = reference or results.default_reference(self.results)

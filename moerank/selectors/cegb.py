@@ -11,10 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from moerank.arrays import Vector
 from moerank.checks import Count, NotNegative, Parameters
 from moerank.data import FeatureCosts, RankingData
+from moerank.rankers import FittedPopulation, LambdaMART, Selection, SelectionPath, best_of_each_size
 from moerank.rankers.base import Grid
-from moerank.rankers.lambda_mart import LambdaMART
-from moerank.rankers.population import FittedPopulation
-from moerank.rankers.selection import Selection, SelectionPath, best_of_each_size
 
 # Values of `tradeoff` that the grid and the path try, the fewest features first.
 TRADEOFFS = (*(10.0 ** (power / 2) for power in range(6, -3, -1)), 0.0)
@@ -77,6 +75,8 @@ class CEGB(Selection, LambdaMART):
     split_penalty: NotNegative = 0.0
     n_trees: Count = 300
 
+    _remedy = "a smaller tradeoff keeps more features"
+
     def without_selection(self) -> LambdaMART:
         """Return LambdaMART with the same arguments, without costs."""
         return LambdaMART(**{name: getattr(self, name) for name in LambdaMART._get_param_names()})
@@ -96,10 +96,6 @@ class CEGB(Selection, LambdaMART):
         masks = np.array([member.support_ for member in members])
         rankers = FittedPopulation(tuple(members), np.ones(masks.shape, bool))
         return best_of_each_size(masks, rankers, masks.sum(axis=1))
-
-    @property
-    def _remedy(self) -> str:
-        return "a smaller tradeoff keeps more features"
 
     def _tree_parameters(self, train: RankingData) -> Parameters:
         return {

@@ -15,21 +15,16 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Count
 from moerank.data import RankingData
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers.adapter import RankerOrNone, train_on, train_on_subsets
+from moerank.rankers import Population, RankRLS, RankSVM, Selection, SelectionPath, nested_masks, train_on_subsets
+from moerank.rankers.adapter import RankerOrNone, train_on
 from moerank.rankers.base import Grid, TuningOrNone
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.model import Forest
-from moerank.rankers.population import Population
-from moerank.rankers.rank_rls import RankRLS
-from moerank.rankers.rank_svm import RankSVM
-from moerank.rankers.selection import Selection, SelectionPath, nested_masks
 
 Made = TypeVar("Made")
 
 
 MetricOrNone: TypeAlias = Metric | str | None
-
-Order = Integers
 
 
 @dataclass(eq=False, repr=False)
@@ -114,7 +109,7 @@ class Filter(Selection):
             entries = [entry for entry in entries if entry[size] == largest]
         return [{"ranker": clone(ranker).set_params(**entry)} for entry in entries]
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         """Return the columns of `train`, all of which vary, best first."""
         raise TypeError(f"{type(self).__name__} does not implement _order")
 
@@ -132,18 +127,18 @@ class Filter(Selection):
     def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
         """Set what the rankers of all sizes have in common."""
 
-        def compute() -> Order:
+        def compute() -> Integers:
             held_out = None if validation is None else validation.with_features(self.varying_)
             return np.flatnonzero(self.varying_)[self._order(train.with_features(self.varying_), held_out)]
 
         self.order_ = self._once(train, validation, compute)
 
-    def _train_first(self, train: RankingData, sizes: Order) -> tuple[Mask, Population]:
+    def _train_first(self, train: RankingData, sizes: Integers) -> tuple[Mask, Population]:
         """Train a ranker on the first ``sizes[k]`` features for each k; return the features and the rankers."""
         masks = self._first_features(sizes)
         return masks, train_on_subsets(self._chosen_ranker(), train, masks)
 
-    def _first_features(self, sizes: Order) -> Mask:
+    def _first_features(self, sizes: Integers) -> Mask:
         """Return the first ``sizes[k]`` features for each k."""
         n_features = self.n_features_in_
         return nested_masks(self.order_, n_features, sizes.clip(max=n_features))
@@ -204,7 +199,7 @@ class SingleFeatures(Filter):
 
     metric: MetricOrNone = None
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         return np.argsort(-single_feature_values(train, as_metric(self.metric, NDCG(10))).max(axis=0), kind="stable")
 
 
@@ -280,7 +275,7 @@ class PermutationImportance(ByPermutation, Filter):
     judge: RankerOrNone = None
     tuning: TuningOrNone = None
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         judge = self.judge
         if judge is None:
             judge = RankRLS() if validation is None else RankRLS().tune(train, validation, metric=self.tuning)

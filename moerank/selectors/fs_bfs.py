@@ -11,15 +11,14 @@ from typing import TypeAlias
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.arrays import Mask, Matrix, Vector
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Count, NotNegative
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers.adapter import train_on_subsets
-from moerank.rankers.population import LinearPopulation, Population, batch_of
-from moerank.rankers.selection import SelectionPath, nested_masks
-from moerank.selectors.filter import Filter, MetricOrNone, Order
+from moerank.rankers import LinearPopulation, Population, SelectionPath, nested_masks, train_on_subsets
+from moerank.rankers.population import batch_of
+from moerank.selectors.filter import Filter, MetricOrNone
 
 FIRST_STEP = 0.001
 FIRST_SHARE = 0.05
@@ -184,7 +183,7 @@ class FSBFS(Filter):
             row[list(subset)] = results[subset][0]
         return subsets, combinations, np.array([results[subset][1] for subset in subsets])
 
-    def _train_first(self, train: RankingData, sizes: Order) -> tuple[Mask, Population]:
+    def _train_first(self, train: RankingData, sizes: Integers) -> tuple[Mask, Population]:
         new = train.remember(
             ("new features", self.combinations_.tobytes()),
             lambda: RankingData(linear_scores(train.X, self.combinations_), train.y, train.qid, name=train.name),
@@ -205,18 +204,13 @@ def _scores_of_combinations(population: Population, combinations: Matrix, X: Mat
 
 
 def best_first(
-    start: Subset,
-    features: Iterable[int],
-    value: Callable[[Subset], float],
-    patience: int,
-    max_size: int,
-    tolerance: float,
+    start: Subset, features: Iterable[int], value: Callable[[Subset], float], patience: int, max_size: int, tol: float
 ) -> Subset:
     """Return the best subset that best-first search comes across.
 
     The most valuable subset not visited yet is visited next, and its neighbours with one feature more or less join the
     list; of equal values the smaller subset and then the earlier features come first. The search ends
-    with an empty list, or when `patience` subsets in a row did not raise the best value by more than `tolerance`.
+    with an empty list, or when `patience` subsets in a row did not raise the best value by more than `tol`.
     """
 
     def entry(subset: Subset) -> tuple[float, int, Subset]:
@@ -226,7 +220,7 @@ def best_first(
     waiting = [entry(start)]
     while waiting and stale < patience:
         subset = heapq.heappop(waiting)[2]
-        if value(subset) > value(best) + tolerance:
+        if value(subset) > value(best) + tol:
             best, stale = subset, 0
         else:
             stale += 1

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from moerank.arrays import Matrix, Vector
+from moerank.arrays import Integers, Matrix, Vector
 from moerank.data import RankingData
 from moerank.data.describe import SMALLEST_SQUARED
 from moerank.kernels.counted_sums import gaussian_density
 from moerank.metrics import NDCG, as_metric
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.structural_svm import RankSVMStruct
-from moerank.selectors.filter import Filter, MetricOrNone, Order
+from moerank.selectors.filter import Filter, MetricOrNone
 
 FLOOR = 1e-12  # smallest probability of a point: the logarithm of a smaller one would be noise
 LEAST_QUARTILE_SHARE = 1e-100  # quartiles closer than this share of the deviation differ only by rounding
@@ -83,7 +83,7 @@ class FSED(Filter):
                 "as validation=(X, y, qid) or RankingData"
             )
 
-        def compute() -> tuple[Order, Vector, Vector]:
+        def compute() -> tuple[Integers, Vector, Vector]:
             importance = single_feature_values(train, as_metric(self.metric, NDCG(10)))[0]
             divergences = expected_divergence(train, validation.X64)
             order = np.argsort(-(importance + divergences), kind="stable")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Self
 
 import numpy as np
 
-from moerank.arrays import Matrix
-from moerank.checks import Count, NotNegative, Positive
+from moerank.arrays import Integers, Matrix
+from moerank.checks import Count, NotNegative, Parameters, Positive
 from moerank.data import RankingData
 from moerank.kernels.run_pass import RESIDUALS
 from moerank.kernels.scores import linear_scores
@@ -19,7 +19,7 @@ from moerank.rankers.base import Grid
 from moerank.rankers.fsm_rank import FSMRank, weights_of
 from moerank.rankers.importance import FeatureImportance, FeatureSimilarity, feature_importance, feature_similarity
 from moerank.rankers.selection import LargestWeightsPath
-from moerank.selectors.filter import Filter, Order
+from moerank.selectors.filter import Filter
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import SQUARED_HINGE
 from moerank.training.pairs import CountedPairs
@@ -83,6 +83,7 @@ class FSMRankSubgradient(LargestWeightsPath):
     convex: bool = True
 
     _trained_together = ("lambda1", "lambda2", "eta0")
+    _remedy = "no step has a lower objective than no features: lower eta0 or lambda2, or scale the features"
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return lambda1 and lambda2 in 10⁻⁶ … 10⁰, each with eta0 = 1, 10⁻¹, 10⁻² and 10⁻³: 196 entries.
@@ -101,10 +102,6 @@ class FSMRankSubgradient(LargestWeightsPath):
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         return linear_scores(validation.X, weights_of(_minimise(train, candidates)[0]))
-
-    @property
-    def _remedy(self) -> str:
-        return "no step has a lower objective than no features: lower eta0 or lambda2, or scale the features"
 
 
 def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient]) -> tuple[Matrix, Matrix]:
@@ -176,28 +173,14 @@ class FSMSVM(Filter):
     lambda1: NotNegative | None = None
     lambda2: NotNegative | None = None
 
-    def tune(
-        self,
-        train: RankingData,
-        validation: RankingData,
-        grid: Grid | None = None,
-        metric: Metric | str | None = None,
-        progress: Callable[[float], object] | None = None,
-    ) -> Self:
-        """Return a clone with the parameters that rank the validation data best, FSMRank's before the others.
-
-        Arguments as in `Ranker.tune`.
-        """
-        self._check_parameters()
+    def _settled(self, train: RankingData, validation: RankingData, metric: Metric) -> Parameters:
         first = self._first_stage()
         open_ = [name for name in ("lambda1", "lambda2") if getattr(self, name) is None]
         entries = [{name: entry[name] for name in open_} for entry in first.default_grid(train)]
         chosen = first.tune(train, validation, list({repr(entry): entry for entry in entries}.values()), metric)
-        settled = {name: getattr(chosen, name) for name in open_}
-        grid = [{**settled, **entry} for entry in grid or self.default_grid(train)]
-        return super().tune(train, validation, grid, metric, progress)
+        return {name: getattr(chosen, name) for name in open_}
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         return np.lexsort((-feature_importance(train), -np.abs(self._first_stage().fit_population(train)[0])))
 
     def _first_stage(self) -> FSMRank:

@@ -17,7 +17,7 @@ from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import NDCG, as_metric
 from moerank.rankers.base import Grid
 from moerank.rankers.importance import single_feature_values, spearman
-from moerank.selectors.filter import Filter, MetricOrNone, Order
+from moerank.selectors.filter import Filter, MetricOrNone
 
 Similarity = Literal["kendall", "spearman"]
 Over = Literal["queries", "documents"]
@@ -85,7 +85,7 @@ class GAS(Filter):
         """Return c = 10⁻³ … 10⁰ by half powers; nothing for GAS-E, whose authors chose only the number of features."""
         return [{}] if self.importance == "measure" else [{"c": 10.0 ** (k / 2)} for k in range(-6, 1)]
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         metric = as_metric(self.metric, NDCG(10))
         values = single_feature_values(train, metric) if self.importance == "measure" else pair_order_values(train)
         importance = values.max(axis=0)
@@ -98,7 +98,7 @@ class GAS(Filter):
         return greedy_order(importance, similarity, self.c)
 
 
-def greedy_order(importance: Matrix, similarity: Matrix, c: float) -> Order:
+def greedy_order(importance: Matrix, similarity: Matrix, c: float) -> Integers:
     """Return all features in the order of the greedy search; shapes (n_features,) and (n_features, n_features)."""
     gain = importance.astype(np.float64)
     order = np.empty(len(gain), np.int64)
@@ -164,11 +164,11 @@ class RelevanceFilter(Filter):
     over: Over = "queries"
     metric: MetricOrNone = None
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         relevance = single_feature_values(train, as_metric(self.metric, NDCG(10))).max(axis=0)
         return self._search(relevance, absolute_correlations(train, self.similarity, self.over))
 
-    def _search(self, relevance: Matrix, similarity: Matrix) -> Order:
+    def _search(self, relevance: Matrix, similarity: Matrix) -> Integers:
         """Return all features, best first; shapes (n_features,) and (n_features, n_features)."""
         raise TypeError(f"{type(self).__name__} does not implement _search")
 
@@ -229,11 +229,11 @@ class NGAS(RelevanceFilter):
     [0, 2, 1]
     """
 
-    def _search(self, relevance: Matrix, similarity: Matrix) -> Order:
+    def _search(self, relevance: Matrix, similarity: Matrix) -> Integers:
         return unlike_order(relevance, similarity, 0.0)
 
 
-def unlike_order(relevance: Matrix, similarity: Matrix, p: float) -> Order:
+def unlike_order(relevance: Matrix, similarity: Matrix, p: float) -> Integers:
     """Return all features in the order of the search; shapes (n_features,) and (n_features, n_features).
 
     The share `p` of the others, at least one of them, are compared with v: those that are most similar to it.
@@ -293,7 +293,7 @@ class XGAS(RelevanceFilter):
         compared = {_share(p, train.n_features - 2): p for p in (0.5, 0.25, 0.1, 0.05)}
         return [{"p": p} for p in sorted(compared.values())]
 
-    def _search(self, relevance: Matrix, similarity: Matrix) -> Order:
+    def _search(self, relevance: Matrix, similarity: Matrix) -> Integers:
         return unlike_order(relevance, similarity, self.p)
 
 
@@ -344,7 +344,7 @@ class HCAS(RelevanceFilter):
 
     linkage: Literal["single", "ward"] = "single"
 
-    def _search(self, relevance: Matrix, similarity: Matrix) -> Order:
+    def _search(self, relevance: Matrix, similarity: Matrix) -> Integers:
         n_features = len(relevance)
         if n_features == 1:
             return np.zeros(1, np.int64)

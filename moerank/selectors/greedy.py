@@ -13,11 +13,10 @@ from moerank.arrays import Integers, Matrix
 from moerank.checks import Count, NotNegative, Positive, check_at_least
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.forward_selection import greedy_rank_rls
-from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, nested_masks
-from moerank.rankers.additive import AdditiveRLS
+from moerank.rankers import AdditiveRLS, LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, nested_masks
 from moerank.rankers.base import Grid
 from moerank.rankers.rank_rls import TargetName
-from moerank.selectors.filter import Filter, Order
+from moerank.selectors.filter import Filter
 from moerank.training.bins import MOST_BINS
 
 
@@ -96,15 +95,10 @@ class GreedyRankRLS(Selection, LinearRanker):
 
     def _select(self, train: RankingData, n_steps: int) -> tuple[Integers, Matrix, Matrix]:
         """Return order, criterion and rankers of the first `n_steps` features, or of all that vary."""
-        centred = centre_in_queries(train.X[:, self.varying_], train.offsets)
+        columns = np.ascontiguousarray(centre_in_queries(train.X[:, self.varying_], train.offsets).T)
+        y = centre_in_queries(train.y, train.offsets)
         try:
-            order, errors, coefs = greedy_rank_rls(
-                np.ascontiguousarray(centred.T),
-                centre_in_queries(train.y, train.offsets),
-                train.offsets,
-                self.alpha,
-                min(n_steps, len(centred.T)),
-            )
+            order, errors, coefs = greedy_rank_rls(columns, y, train.offsets, self.alpha, min(n_steps, len(columns)))
         except ZeroDivisionError:
             errors = np.array([np.inf])
         if not np.isfinite(errors).all():
@@ -171,7 +165,7 @@ class GreedyAdditive(Filter):
     def _chosen_ranker(self) -> Any:
         return self._judge() if self.ranker is None else self.ranker
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         return self._judge().forward_path(train)
 
     def _own_grid(self, train: RankingData) -> Grid:

@@ -194,6 +194,7 @@ class NonconvexRanker(LargestWeightsPath):
     tol: NotNegative = 1e-4
 
     _trained_together = None
+    _remedy = "a smaller lam or a larger C keeps more features, and comparable scales of the features help"
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return lam = 10⁰ … 10⁻⁵ in steps of a third of a decade: no feature, then few, then all.
@@ -232,10 +233,6 @@ class NonconvexRanker(LargestWeightsPath):
                 f"stopped at max_iter={self.max_iter} weighted ℓ₁ problems, the last of which changed a weight by "
                 f"{self._change:.3g}; raise max_iter, tol, lam or gamma, or lower C"
             )
-
-    @property
-    def _remedy(self) -> str:
-        return "a smaller lam or a larger C keeps more features, and comparable scales of the features help"
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         return linear_scores(validation.X, _solve(train, candidates)[0])

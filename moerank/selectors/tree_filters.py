@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from moerank.arrays import Mask, Matrix
+from moerank.arrays import Integers, Mask, Matrix
 from moerank.checks import AtLeastTwo, Count, Parameters, Positive, check_at_least, check_share
 from moerank.data import RankingData
 from moerank.metrics import MAP, Metric, as_metric
-from moerank.rankers import lambda_mart
+from moerank.rankers import LambdaMART, lambda_mart
 from moerank.rankers.base import Grid, TuningOrNone, quality_of
 from moerank.rankers.boosting import TrailingMean
-from moerank.rankers.lambda_mart import LambdaMART
-from moerank.selectors.filter import ByPermutation, Filter, Order
+from moerank.selectors.filter import ByPermutation, Filter
 
 if TYPE_CHECKING:
     from lightgbm import Booster
@@ -140,7 +139,7 @@ class LambdaMARTGain(LambdaMARTFilter):
     [1, 0]
     """
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         return np.argsort(-self._stopped(train, validation).booster_.feature_importance("gain"), kind="stable")
 
 
@@ -189,7 +188,7 @@ class LambdaMARTRFE(LambdaMARTFilter):
 
     drop: Annotated[float, partial(check_share, one=False)] = 0.2
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         left = np.arange(train.n_features)
         dropped: list[int] = []
         for size in sizes_by_dropping(train.n_features, self.drop)[-2::-1]:
@@ -202,7 +201,7 @@ class LambdaMARTRFE(LambdaMARTFilter):
             left = np.sort(best_first[:size])
         return np.array([*left.tolist(), *dropped])
 
-    def _first_features(self, sizes: Order) -> Mask:
+    def _first_features(self, sizes: Integers) -> Mask:
         visited = np.array(sizes_by_dropping(len(self.order_), self.drop))
         return super()._first_features(visited[np.searchsorted(visited, sizes, side="right") - 1])
 
@@ -244,7 +243,7 @@ class LambdaMARTPermutation(ByPermutation, LambdaMARTFilter):
     [1, 0]
     """
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         trees = self._stopped(train, validation)
         losses = self._losses(trees._scores, train, validation, trees.support_)
         return np.lexsort((-trees.booster_.feature_importance("gain"), -losses))
@@ -289,7 +288,7 @@ class LambdaMARTSHAP(LambdaMARTFilter):
     [1, 0]
     """
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         return np.argsort(-mean_absolute_shap(self._stopped(train, validation).booster_, train.X), kind="stable")
 
 
@@ -318,9 +317,7 @@ class PairwiseLambdaMART(LambdaMART):
     n_pairs: NotNegativeCount = 10
     n_pair_trees: NotNegativeCount = 1000
 
-    def stopped(
-        self, train: RankingData, validation: RankingData, metric: Metric | str | None = None
-    ) -> PairwiseLambdaMART:
+    def stopped(self, train: RankingData, validation: RankingData, metric: Metric | str | None = None) -> Self:
         """Return a clone trained with the numbers of both kinds of trees that are best on the validation data."""
         n_trees = LambdaMART.stopped(clone(self).set_params(n_pair_trees=0), train, validation, metric).n_trees
         chosen = clone(self).set_params(n_trees=n_trees)
@@ -344,7 +341,7 @@ class PairwiseLambdaMART(LambdaMART):
         value = TrailingMean(self._watched_by)
         return lambda_mart.boosted_trees(part, self.n_pair_trees, parameters, watched, self.patience, value, single)
 
-    def _best_pairs(self, train: RankingData, features: Order) -> list[list[int]]:
+    def _best_pairs(self, train: RankingData, features: Integers) -> list[list[int]]:
         """Return the first pairs of some features by which trees of three leaves, of these features alone, split."""
         if len(features) < 2:
             return []
@@ -416,7 +413,7 @@ class ILMART(LambdaMARTFilter):
         arguments = super()._trees().get_params()
         return PairwiseLambdaMART(**arguments, n_pairs=self.n_pairs, n_pair_trees=self.n_trees)
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         booster = self._trees().set_params(n_pair_trees=0)._learn(train).booster_
         entered = dict.fromkeys(feature for tree in split_features(booster) for feature in tree)
         return np.array(list(entered | dict.fromkeys(range(train.n_features))))

@@ -1,7 +1,5 @@
 """The cells of a study: their files and claims in its folder, and the workers that run them, here or elsewhere."""
 
-from __future__ import annotations
-
 import os
 import signal
 import traceback

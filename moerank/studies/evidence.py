@@ -37,12 +37,7 @@ from moerank.training.pair_moments import PairMoments
 SAME = 1e-9
 
 
-def certify(
-    result: Result,
-    data: str | Path | None = None,
-    *,
-    progress: Progress | None = None,
-) -> Certificate:
+def certify(result: Result, data: str | Path | None = None, *, progress: Progress | None = None) -> Certificate:
     """Bound how far each member of a front is from the best subset of its size, for RankRLS on all training pairs.
 
     Ctrl-C ends the search for best subsets; bounds then replace the missing proofs. A backend other than RankRLS with

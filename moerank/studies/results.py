@@ -250,9 +250,7 @@ def offers_sizes(folds: Runs) -> bool:
     return any(len(run.front) > 1 for runs in folds.values() for run in runs)
 
 
-def best_by_size(
-    result: Result, part: str, metric: str, chosen_on: str = "validation", *, exact: bool = False
-) -> Vector:
+def best_by_size(result: Result, part: str, metric: str, chosen_on: str, *, exact: bool = False) -> Vector:
     """Return the metric of the best member with at most (if `exact`, exactly) 1, 2, … features, shape (n_features,).
 
     The best member has the highest metric of the error on the part `chosen_on`; ties go to fewer features. NaN means

@@ -106,13 +106,11 @@ class Measure:
 
     def measured(self, name: str, population: rankers.Population, feature_mask: Mask) -> list[Member]:
         """Measure rankers with the features in the rows of `feature_mask`, shape (n_rankers, n_features)."""
-        train, metric = self.parts["train"], self.metrics[0].name
-        per_query = {part: self._per_query(rows, population) for part, rows in self.parts.items()}
-        means = {part: {m: mean_over_queries(values) for m, values in t.items()} for part, t in per_query.items()}
-        errors = 1.0 - means["train"][metric]
-        candidates = Candidates(
-            train, self.metrics[0], feature_mask, population, measured_errors=errors, backend=self.backend
-        )
+        train, metric = self.parts["train"], self.metrics[0]
+        tables = {part: self._per_query(rows, population) for part, rows in self.parts.items()}
+        means = {part: {m: mean_over_queries(values) for m, values in t.items()} for part, t in tables.items()}
+        errors = 1.0 - means["train"][metric.name]
+        candidates = Candidates(train, metric, feature_mask, population, measured_errors=errors, backend=self.backend)
         objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
         return [
             Member(
@@ -121,10 +119,8 @@ class Measure:
                 weights=None if population.coefs is None else tuple(population.coefs[i, mask].tolist()),
                 objectives={objective: float(values[i]) for objective, values in objectives.items()},
                 scores={part: {m: float(values[i]) for m, values in t.items()} for part, t in means.items()},
-                per_query={
-                    part: {m: values[:, i].tolist() for m, values in t.items()} for part, t in per_query.items()
-                },
-                difference_interval=self._interval(per_query["test"][metric][:, i]),
+                per_query={part: {m: values[:, i].tolist() for m, values in t.items()} for part, t in tables.items()},
+                difference_interval=self._interval(tables["test"][metric.name][:, i]),
             )
             for i, mask in enumerate(feature_mask)
         ]

@@ -87,8 +87,7 @@ def run_folds(
 
 def _finished(folder: Path, settings: Json) -> Result | None:
     """Return the finished result in a folder; refuse a result of another configuration."""
-    result = read_result(folder)
-    if result is None:
+    if (result := read_result(folder)) is None:
         return None
     here, there = (pd.json_normalize(given).iloc[0].to_dict() for given in (settings, result.configuration))
     for key in [*here, *there]:

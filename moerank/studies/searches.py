@@ -29,8 +29,7 @@ from moerank.checks import Parameters, check_at_least, check_choice
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Archive, make_algorithm, search
 from moerank.files import replace_file
 from moerank.mofsrank import FeatureSelection
-from moerank.rankers import RankRLS
-from moerank.rankers.arguments import varying_in_queries
+from moerank.rankers import RankRLS, varying_in_queries
 from moerank.solvers import is_code, load_code
 from moerank.studies.cells import REMEDY, Store, Work, run_cells
 from moerank.studies.problem import load_problem

@@ -1,7 +1,5 @@
 """Solvers with their parameters, named in commands, studies and problem files, or given as Python objects."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import sys

@@ -1,7 +1,5 @@
 """Sources of data: the table [data] of a problem file, and how the parts of a fold are read."""
 
-from __future__ import annotations
-
 import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -10,20 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
-from moerank.data import (
-    RankingData,
-    load_digits_fold,
-    load_fold,
-    load_letor,
-    load_planted_fold,
-    load_shop_fold,
-    load_table,
-    load_table_fold,
-    load_web_fold,
-)
+from moerank.data import RankingData, load_digits_fold, load_fold, load_planted_fold, load_shop_fold, load_web_fold
 from moerank.data.folds import MOST_FOLDS, MOST_LABELS, MOST_SEED, N_FOLDS, count_folds, deal_queries, split_queries
 from moerank.data.ranking_data import Fold
-from moerank.data.read.table import checked_labels_rule
+from moerank.data.read.letor import load_letor
+from moerank.data.read.table import checked_labels_rule, load_table, load_table_fold
 from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.mofsrank.settings import Section, at_least
 from moerank.studies.solver import data_digest
@@ -426,6 +415,5 @@ class WebData(DataSection):
 SOURCES = (DigitsData, PlantedData, ShopData, WebData, LetorData, TableData, MemoryData)
 
 Data = Annotated[
-    DigitsData | PlantedData | ShopData | WebData | LetorData | TableData | MemoryData,
-    Field(discriminator="source"),
+    DigitsData | PlantedData | ShopData | WebData | LetorData | TableData | MemoryData, Field(discriminator="source")
 ]

@@ -402,10 +402,8 @@ class Study:
     def states(self) -> dict[Cell, str]:
         """Return the state of each cell, "finished", "failed" or "open", without reading results."""
         finished, failed = Store(self.out).done()
-        return {
-            cell: "finished" if cell.key in finished else "failed" if cell.key in failed else "open"
-            for cell in self.cells()
-        }
+        ended = dict.fromkeys(finished, "finished") | dict.fromkeys(failed, "failed")
+        return {cell: ended.get(cell.key, "open") for cell in self.cells()}
 
     def results(self) -> Results:
         """Return the results of the finished cells, in the order of the cells."""

@@ -23,8 +23,7 @@ from numpy.typing import ArrayLike
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import check_room, memory_limit
-from moerank.data import RankingData
-from moerank.data.scaling import UNSCALED, FittedScaling, Scaling
+from moerank.data import UNSCALED, FittedScaling, RankingData, Scaling
 from moerank.kernels.algebra import VECTOR_WIDTH
 from moerank.kernels.step_tables import Codes, add_counts, add_to_groups, subtract_squares
 from moerank.training.masks import Masks

@@ -1,7 +1,5 @@
 """What each individual of a population trains on: features, and pairs, documents or queries."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args

@@ -4,8 +4,6 @@ A pair problem is ½ ‖w‖² + (C / p) Σ ℓ(dₖ) over p pairs (i, j), with 
 compute the sums of a loss ℓ for many individuals at once.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

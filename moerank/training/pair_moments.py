@@ -87,9 +87,7 @@ class QueryMoments:
         return _size(data)[1] <= memory_limit()
 
     @classmethod
-    def means(
-        cls, data: RankingData, query_mask: Mask, target: Target, *, every_pair: bool = False
-    ) -> tuple[Matrix, Matrix]:
+    def means(cls, data: RankingData, query_mask: Mask, target: Target, *, every_pair: bool) -> tuple[Matrix, Matrix]:
         """Return the mean square and moment of the pairs of each subset of the queries of a data set.
 
         Shapes (n_individuals, n_features, n_features) and (n_individuals, n_features); each row of `query_mask`

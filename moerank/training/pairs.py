@@ -348,22 +348,15 @@ class CountedPairs:
         return np.broadcast_to(counts, len(masks.features)).astype(np.float64)
 
     def _newton(
-        self,
-        loss: PairLoss,
-        precision: FloatType,
-        masks: Masks,
-        factors: Matrix,
-        W: Matrix,
-        scale: Matrix,
-        error: float,
+        self, loss: PairLoss, precision: FloatType, masks: Masks, factors: Matrix, W: Matrix, scale: Matrix, tol: float
     ) -> Mask:
-        """Bring W to the minima in place, each within a relative `error`, and return whether it was reached."""
+        """Bring W to the minima in place, each within a relative error `tol`, and return whether it was reached."""
         most_steps = EXACT_STEPS if precision is np.float64 else newton.MAX_STEPS
         state = newton.begin_newton(W)
         while (going := state.task != IDLE).any():
             sums = self.sums(loss, precision, state.task, masks, W, state.direction)
             newton.advance_newton(
-                state, going, *sums, masks.features, factors, scale, loss.one_sided, True, error,
+                state, going, *sums, masks.features, factors, scale, loss.one_sided, True, tol,
                 PASS_ROUNDING[precision], most_steps,
             )  # fmt: skip
         return state.n_steps <= most_steps

@@ -124,6 +124,7 @@ def solve_with_kernel(K: Matrix, pairs: LabelledPairs, C: float, tol: float) -> 
         return trust_region_newton(expand, np.zeros((2, len(K))), tol=tol, inner=inner)
 
 
+@dataclass(eq=False)
 class HingeExpansion:
     """An objective ½ ‖x‖² + scale · loss of the scores z, at a point x of squared norm `square`.
 
@@ -131,33 +132,29 @@ class HingeExpansion:
     gradient and products with the Hessian refer to the inner product of the minimisation.
     """
 
-    def __init__(
-        self,
-        pairs: LabelledPairs,
-        scale: float,
-        point: Vector,
-        z: Vector,
-        square: float,
-        scores: Callable[[Vector], Vector],
-        add: Callable[[Vector, Vector], Vector],
-    ) -> None:
-        self._point, self._scores, self._add = point, scores, add
-        self._near = MarginPairs(pairs, z)
-        self.value = float(0.5 * square + scale * self._near.loss)
+    pairs: LabelledPairs
+    scale: float
+    point: Vector
+    z: Vector
+    square: float
+    scores: Callable[[Vector], Vector]
+    add: Callable[[Vector, Vector], Vector]
+
+    def __post_init__(self) -> None:
+        self._near = MarginPairs(self.pairs, self.z)
+        self.value = float(0.5 * self.square + self.scale * self._near.loss)
 
     @cached_property
     def gradient(self) -> Vector:
         """The gradient, in the shape of the point, computed when it is first needed."""
-        return self._add(self._point, self._near.gradient)
+        return self.add(self.point, self._near.gradient)
 
     def product(self, s: Vector) -> Vector:
         """Return the (generalised) Hessian times s."""
-        return self._add(s, self._near.product(self._scores(s)))
+        return self.add(s, self._near.product(self.scores(s)))
 
 
-def trust_region_newton(
-    expand: Callable[[Vector], HingeExpansion], start: Vector, *, tol: float, inner: Inner
-) -> Minimum:
+def trust_region_newton(expand: Callable[[Vector], HingeExpansion], start: Vector, tol: float, inner: Inner) -> Minimum:
     """Minimise a convex function whose gradient is Lipschitz continuous.
 
     Every step minimises the quadratic model ∇f(x)ᵀs + ½ sᵀ∇²f(x)s over ‖s‖ ≤ Δ by conjugate gradients, which end

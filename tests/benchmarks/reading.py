@@ -27,7 +27,7 @@ if how == "sklearn":
 else:
     from pathlib import Path
     from moerank.data.read.letor import read_letor
-    read = lambda path: read_letor(Path(path), dtype=how).X
+    read = lambda path: read_letor(Path(path), nulls=False, dtype=how).X
     warm = path + ".warm"
     open(warm, "w").write("1 qid:1 1:0.5\\n")
     read(warm)

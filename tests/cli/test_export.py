@@ -10,7 +10,7 @@ from helpers.served_models import scores
 from helpers.serving_solr import SolrModel
 
 from moerank.data import PER_QUERY
-from moerank.exports import FORMATS
+from moerank.exports.formats import FORMATS
 from moerank.studies.result import write_result
 
 

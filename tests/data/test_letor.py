@@ -367,7 +367,7 @@ def test_wrong_counts_and_weights_are_refused(path, counts, message):
 def test_weights_come_from_the_file_beside(path, weights, roles):
     path.with_name("x.txt.query").write_text("3\n1\n")
     path.with_name("x.txt.weight").write_text(weights)
-    write_documents(path.with_name("x.parquet"), read_letor(path))
+    write_documents(path.with_name("x.parquet"), read_letor(path, nulls=False))
     for data in (load_letor(path), load_table(path.with_name("x.parquet"))):
         for role, expected in roles.items():
             given = getattr(data, role)

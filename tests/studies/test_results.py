@@ -245,7 +245,7 @@ def offering(result, members):
 
 def test_the_best_is_chosen_by_validation_with_ties_to_fewer_features(tiny_result):
     run = offering(tiny_result, [(2, 0.5, 0.1), (3, 0.5, 0.9), (4, 0.7, 0.2), (5, 0.6, 0.8)])
-    np.testing.assert_array_equal(best_by_size(run, "test", "NDCG@10"), [np.nan, 0.1, 0.1, 0.2, 0.2, 0.2])
+    np.testing.assert_array_equal(best_by_size(run, "test", "NDCG@10", "validation"), [np.nan, 0.1, 0.1, 0.2, 0.2, 0.2])
     on_test = best_by_size(run, "test", "NDCG@10", chosen_on="test")
     np.testing.assert_array_equal(on_test, [np.nan, 0.1, 0.9, 0.9, 0.9, 0.9])
 

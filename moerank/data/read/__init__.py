@@ -1,7 +1,5 @@
 """Shared parts of the readers: opening files, lines of text, and the documents that were read."""
 
-from __future__ import annotations
-
 import gzip
 import mmap
 import re

@@ -112,12 +112,7 @@ def load_letor(
 
 
 def read_letor(
-    path: Path,
-    *,
-    n_features: int | None = None,
-    zero_based: bool = False,
-    nulls: bool = False,
-    dtype: DTypeLike | None = None,
+    path: Path, *, nulls: bool, n_features: int | None = None, zero_based: bool = False, dtype: DTypeLike | None = None
 ) -> read.Documents:
     """Return the documents of a file in `dtype`, by default in doubles.
 
