@@ -319,6 +319,24 @@ def test_a_memo_of_other_settings_is_refused_by_their_names(fold, tmp_path):
     fitted(fold, memo=memo, resume=True, final="knee", workers=2)
 
 
+def test_a_memo_of_another_long_argument_is_refused(tmp_path):
+    """Of arrays of more than 1,000 numbers, `repr` shows the corners alone."""
+    train = make_planted(n_queries=20, n_noise=40, seed=1).data
+    first = np.eye(train.n_features)
+    second = first.copy()
+    second[20, 22] = second[22, 20] = 0.5
+    assert repr(first) == repr(second)
+
+    def search(similarity, **more):
+        settings = {**SMALL, "instance_selection": False, "memo": tmp_path / "memo", "random_state": 0}
+        MOFSRank(FSMRank(similarity=similarity), **settings, **more).fit(train)
+
+    search(first)
+    with pytest.raises(ValueError, match=r"another configuration: backend.similarity is '?\w{32}'? there and"):
+        search(second, resume=True)
+    search(first.copy(), resume=True)
+
+
 @pytest.mark.usefixtures("pymoo_sorts_stably")
 def test_a_factory_of_the_user_gets_bool_strings_and_finds_the_same(fold):
     kinds = []

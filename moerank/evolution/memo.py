@@ -297,10 +297,13 @@ def _sizes(problem: Problem) -> list[int]:
     return [problem.n_obj, problem.n_ieq_constr, problem.n_eq_constr]
 
 
-def _differences(there: dict[str, Any], here: dict[str, Any]) -> str:
+def _differences(there: dict[str, Any], here: dict[str, Any], within: str = "") -> str:
     """Say which values differ."""
-    return ", ".join(
-        f"{key[:200]} is {repr(there.get(key, 'missing'))[:200]} there and {repr(here.get(key, 'missing'))[:200]} here"
-        for key in sorted(there.keys() | here.keys())
-        if there.get(key) != here.get(key)
-    )
+    said: list[str] = []
+    for key in sorted(there.keys() | here.keys()):
+        a, b = there.get(key, "missing"), here.get(key, "missing")
+        if isinstance(a, dict) and isinstance(b, dict):
+            said += filter(None, [_differences(a, b, f"{within}{key[:200]}.")])
+        elif a != b:
+            said.append(f"{within}{key[:200]} is {repr(a)[:200]} there and {repr(b)[:200]} here")
+    return ", ".join(said)

@@ -61,7 +61,7 @@ from moerank.mofsrank.settings import (
     read_refit,
 )
 from moerank.mofsrank.stage import Stage
-from moerank.rankers.arguments import as_ranking_data
+from moerank.rankers.arguments import as_ranking_data, identity
 from moerank.rankers.model import Forest
 from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.statistics import LEVEL, level_of_each
@@ -391,7 +391,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         finished = None  # of an interrupted run: the tuning, and members by their features
         if self._settings.memo is not None and isinstance(ranker, rankers.LambdaMART):
             digests = [digest_of_data(part) for part in (data.varying, validation) if part is not None]
-            about = {"ranker": repr(ranker), "tuning": repr(self._tuned_by), "data": digests}
+            about = {"ranker": identity(ranker), "tuning": repr(self._tuned_by), "data": digests}
             finished = Finished(Path(f"{self._settings.memo}.refit"), about, resume=self._settings.resume)
         self.refit_ = self._tuned_to_serve(ranker, data, validation, finished)
         masks = np.concatenate([front.feature_mask, np.ones((1, data.varying.n_features), np.bool_)])
@@ -615,7 +615,7 @@ class StagedSearch:
         memo = None
         if settings.memo is not None:
             about = {"stage": name, "data": digest_of_data(self.train), **settings.configuration()}
-            memo = Memo(f"{settings.memo}.{name}", about | {"backend": repr(stage.backend)})
+            memo = Memo(f"{settings.memo}.{name}", about | {"backend": identity(stage.backend)})
             if not settings.resume:
                 memo.path.unlink(missing_ok=True)
         result = search(

@@ -29,6 +29,7 @@ from moerank.data.folds import of_queries
 from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.kernels.threads import VECTOR, in_pieces
 from moerank.metrics import Metric
+from moerank.rankers.arguments import identity
 from moerank.solvers import is_code, load_code, plugins
 from moerank.statistics import FEWEST_QUERIES, largest_loss, mean_and_error, shown_above, smallest_within_error
 from moerank.training.pair_moments import PairMoments
@@ -232,7 +233,7 @@ class Risk(Objective):
         def values() -> Vector:
             return values_of(data, metric, rankers.train_population(backend, data))[:, 0]
 
-        return data.remember(("risk baseline", metric, repr(backend)), values)
+        return data.remember(("risk baseline", metric, str(identity(backend))), values)
 
     def __repr__(self) -> str:
         given = "" if self.baseline is None else f", baseline={sha256(self.baseline.tobytes()).hexdigest()}"

@@ -395,8 +395,8 @@ class Ranker(RankingEstimator):
         open_ones = {self._size, *self._trained_together}
         groups: dict[str, list[int]] = {}
         for i, candidate in enumerate(candidates):
-            setting = {name: repr(v) for name, v in candidate.get_params().items() if name not in open_ones}
-            groups.setdefault(repr(setting), []).append(i)
+            setting = {name: v for name, v in candidate.get_params().items() if name not in open_ones}
+            groups.setdefault(str(arguments.identity(setting)), []).append(i)
         return list(groups.values())
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
