@@ -10,7 +10,7 @@ import numpy as np
 import scipy  # loads scipy.stats, which takes a second, when it is used
 from numpy.typing import ArrayLike
 
-from moerank.arrays import Integers, Matrix, Vector
+from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 
 
 def mean_and_error(values: ArrayLike) -> tuple[float, float]:
@@ -24,6 +24,19 @@ def mean_and_error(values: ArrayLike) -> tuple[float, float]:
     values = np.asarray(values, float)
     error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
     return float(values.mean()), float(error)
+
+
+def of_differing(differences: Array, can_differ: Mask, weights: Vector | None = None) -> Array:
+    """Return the differences (n_queries, …) of the queries that can differ, with their weighted mean as plain mean.
+
+    The differences are multiplied by the weights of the queries over the mean weight of all queries.
+
+    >>> of_differing(np.array([0.3, 0.6, 0.0]), np.array([True, True, False]), np.array([1.0, 2.0, 3.0])).tolist()
+    [0.4, 0.8]
+    """
+    if weights is None or not can_differ.any():
+        return differences[can_differ]
+    return differences[can_differ] * (weights.mean() / weights[can_differ].mean())
 
 
 def hypervolume(front: ArrayLike, reference: Sequence[float], ideal: Sequence[float] | None = None) -> float:
@@ -374,7 +387,7 @@ def e_value(differences: ArrayLike, value: float = 0.0) -> float:
     Parameters
     ----------
     differences : array-like, shape (n_queries,)
-        Between −1 and 1.
+        Between −1 and 1, or of weighted queries: then the largest size takes the place of 1.
     value : float, default 0
         Between −1 and 1.
 
@@ -388,7 +401,8 @@ def e_value(differences: ArrayLike, value: float = 0.0) -> float:
     >>> e_value(np.zeros(400), -0.02) > 20, e_value([0.0], 0.0)
     (True, 1.0)
     """
-    gains = (np.asarray(differences, float) - value) / max(1.0 + value, np.finfo(float).tiny)
+    d = np.asarray(differences, float)
+    gains = (d - value) / max(np.abs(d).max(initial=1.0) + value, np.finfo(float).tiny)
     shares = np.linspace(0.0, 1.0, 101)[:-1]
     with np.errstate(over="ignore"):
         return float(np.exp(np.log1p(np.outer(shares, gains)).sum(axis=1)).mean())

@@ -38,7 +38,8 @@ class Verdict(BaseModel):
     n_queries : int
         All queries of the part.
     differences : tuple of float
-        Metric of the selection minus that of the reference, for each query that can differ.
+        Metric of the selection minus that of the reference, for each query that can differ, times the weight of the
+        query over the mean weight of these queries.
     n_features, n_allowed : int
         Number of features of the selection, and of the reference. Features that change no ranker do not count.
     margin : float
@@ -71,7 +72,7 @@ class Verdict(BaseModel):
     part: Part
     metric: str
     n_queries: Annotated[int, Field(ge=1)]
-    differences: Annotated[tuple[Annotated[float, Field(ge=-1, le=1)], ...], Field(strict=False)]
+    differences: Annotated[tuple[float, ...], Field(strict=False)]
     n_features: Annotated[int, Field(ge=0)]
     n_allowed: Annotated[int, Field(ge=1)]
     margin: Annotated[float, Field(gt=0)]
@@ -241,6 +242,7 @@ def judge(
     n_allowed: int,
     *,
     can_differ: ArrayLike | None = None,
+    weights: Vector | None = None,
     margin: float = MARGIN,
     decision: Decision = "none",
     advice: str = "",
@@ -252,11 +254,13 @@ def judge(
     Parameters
     ----------
     selection, reference : array-like, shape (n_queries,)
-        The value of the metric for each query.
+        The value of the metric for each query, times its weight over the mean weight of all queries.
     part, metric, n_features, n_allowed, margin, decision, advice, against, level
         See `Verdict`.
     can_differ : array-like of bool, shape (n_queries,), optional
         The queries that can differ, see `Metric.can_differ`; by default all.
+    weights : ndarray, shape (n_queries,), optional
+        The weights of the queries; by default all are equal.
 
     Examples
     --------
@@ -266,11 +270,12 @@ def judge(
     """
     differences: Vector = np.asarray(selection, float) - np.asarray(reference, float)
     differs = np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)
+    of_differing = statistics.of_differing(differences, differs, weights)
     return Verdict(
         part=part,
         metric=metric,
         n_queries=len(differences),
-        differences=tuple(differences[differs].tolist()),
+        differences=tuple(of_differing.tolist()),
         n_features=int(n_features),
         n_allowed=int(n_allowed),
         margin=margin,

@@ -9,7 +9,15 @@ from scipy import stats
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG, Precision, check_differing
 from moerank.mofsrank import MOFSRank
-from moerank.statistics import mean_interval, p_above, p_differs, p_not_within, shown_above, smallest_within_error
+from moerank.statistics import (
+    e_value,
+    mean_interval,
+    p_above,
+    p_differs,
+    p_not_within,
+    shown_above,
+    smallest_within_error,
+)
 from moerank.verdict import Verdict, judge
 
 SKEWED = np.clip(0.3 - np.random.default_rng(0).exponential(0.3, 400), -1, 1)
@@ -70,6 +78,11 @@ def test_losses_that_few_queries_have_break_no_level(share, n, loss):
     ends = np.array([mean_interval(d) for d in draws])
     assert ((ends[:, 0] > true) | (ends[:, 1] < true)).sum() <= 38
     assert sum(shown_above(d, true) for d in draws) <= 38
+
+
+def test_evidence_of_weighted_queries_does_not_depend_on_the_scale_of_their_differences():
+    d = np.append(np.random.default_rng(3).normal(0.1, 0.2, 20), -1.0)
+    assert e_value(5 * d, -1.0) == pytest.approx(e_value(d, -0.2), rel=1e-12)
 
 
 @pytest.mark.parametrize("d", [[0.1], [0.1] * 500, [0.0] * 500])

@@ -31,7 +31,14 @@ from moerank.kernels.threads import VECTOR, in_pieces
 from moerank.metrics import Metric
 from moerank.rankers.arguments import identity
 from moerank.solvers import is_code, load_code, plugins
-from moerank.statistics import FEWEST_QUERIES, largest_loss, mean_and_error, shown_above, smallest_within_error
+from moerank.statistics import (
+    FEWEST_QUERIES,
+    largest_loss,
+    mean_and_error,
+    of_differing,
+    shown_above,
+    smallest_within_error,
+)
 from moerank.training.pair_moments import PairMoments
 from moerank.verdict import Decision, short
 
@@ -388,11 +395,12 @@ class Measured(NamedTuple):
     members: Matrix
     reference: Vector
     can_differ: Mask
+    weights: Vector | None = None  # of the queries
 
     @property
     def differences(self) -> Matrix:
         """Member − reference, on the queries that can differ."""
-        return (self.members - self.reference[:, None])[self.can_differ]
+        return of_differing(self.members - self.reference[:, None], self.can_differ, self.weights)
 
 
 def by_size(

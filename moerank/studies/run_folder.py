@@ -166,12 +166,12 @@ def judge_on_new(
         model = source.model(member)
         data = _read(new, model, source, label, query)
         scores = np.ascontiguousarray(model.predict(data)[:, None], dtype=np.float64)
-        values.append(metric.per_query(data, scores)[:, 0])
+        values.append(data.weighed(metric.per_query(data, scores))[:, 0])
     size, other_size = len(result.best.features), len(other.features)
     margin = MARGIN if result.verdict is None else result.verdict.margin
-    can_differ = metric.can_differ(data)
+    queries: Any = {"can_differ": metric.can_differ(data), "weights": data.query_weights}
     chosen, reference = values
-    verdict = judge(chosen, reference, "new", metric.name, size, other_size, can_differ=can_differ, margin=margin)
+    verdict = judge(chosen, reference, "new", metric.name, size, other_size, margin=margin, **queries)
     others = f"all {other_size} features" if against is None else f"{other_size} of {against}"
     sizes = f"{size} feature{'s' * (size != 1)}"
     measured = ("finding", "equivalent", "difference", "metric", "margin", "n_queries", "n_differing")
