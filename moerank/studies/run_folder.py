@@ -17,7 +17,7 @@ from moerank.checks import check_at_least, check_path
 from moerank.data import PER_QUERY, UNSCALED, RankingData, load_letor, load_table
 from moerank.data.read.table import reader_of
 from moerank.data.trec import write_qrels, write_run
-from moerank.files import Json, prepare_folder
+from moerank.files import Json, last_change, prepare_folder
 from moerank.rankers.model import Model
 from moerank.studies.draft import data_remarks
 from moerank.studies.problem import MetricSection, Problem
@@ -63,7 +63,7 @@ def run_folds(
         stored = None if again else finished[fold]
         if stored is not None and not resume:
             written = (folder / RESULT).stat().st_mtime
-            changed = any(path.stat().st_mtime > written for path in problem.files(fold, data))
+            changed = any(last_change(path) > written for path in problem.files(fold, data))
             if changed or stored.versions["moerank"] != VERSION:
                 say(f"{folder} holds a run on older data or by another version of moerank; running it again")
                 stored = None

@@ -3,6 +3,7 @@
 import os
 import re
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,7 +50,14 @@ def test_the_file_says_what_was_guessed_and_trains_a_model_that_can_be_exported(
     again = ("run", "shop.toml", "--out", "run", "--set", "comparison.trees=0")
     assert command(*again).stderr == "run already holds the finished run (--again repeats it)\n"
     os.utime(shop)
-    assert "run holds a run on older data or by another version of moerank; running it again" in command(*again).stderr
+    repeated = "run holds a run on older data or by another version of moerank; running it again"
+    assert repeated in command(*again).stderr
+    for table in ("moved.csv", "linked.csv"):  # other tables with an older time
+        Path(table).write_text(shop.read_text())
+        os.utime(table, (0, 0))
+        Path(table).rename(shop) if table == "moved.csv" else (shop.unlink(), shop.symlink_to(table))
+        assert repeated in command(*again).stderr
+    assert command(*again).stderr == "run already holds the finished run (--again repeats it)\n"
 
 
 def test_the_first_cell_of_a_column_that_is_no_number_is_shown(shop, command):
