@@ -152,7 +152,8 @@ class Verdict(BaseModel):
     @property
     def title(self) -> str:
         """The decision and the finding as the title of a figure."""
-        change = f"{short(abs(self.difference))} {'above' if self.difference > 0 else 'below'} all {self.n_allowed}"
+        change = f"{short(abs(self.difference))} {'above' if self.difference > 0 else 'below'}"
+        change = f"{change if self.difference else 'the same as'} all {self.n_allowed}"
         tells = ", which is detected" if self.finding != "none" else "; too few to tell"
         end = f", which is within {short(self.margin)}" if self.equivalent and self.finding == "none" else tells
         subject = "they" if self._size in self.headline else self.n_features
@@ -213,9 +214,9 @@ class Verdict(BaseModel):
     @property
     def counted(self) -> str:
         """The queries over which the difference is averaged, in words."""
-        if self.n_differing == self.n_queries:
-            return f"{self.n_queries:,} {self.part} queries"
-        return f"the {self.n_differing:,} of {self.n_queries:,} {self.part} queries that can differ"
+        queries = f"{self.n_queries:,} {self.part} quer{'y' if self.n_queries == 1 else 'ies'}"
+        all_differ = self.n_differing == self.n_queries
+        return queries if all_differ else f"the {self.n_differing:,} of {queries} that can differ"
 
     @property
     def _findings(self) -> str:

@@ -234,7 +234,9 @@ def test_few_queries_find_nothing_however_large_the_difference():
     assert few.sentence.endswith(" on 28 test queries: too few to tell; it takes about 30 test queries")
     single = verdict(-0.01, 0.0, n=1)
     assert single.error is None
-    assert single.sentence.endswith("estimated loss .010 NDCG@10 on 1 test queries: too few to tell")
+    assert single.sentence.endswith("estimated loss .010 NDCG@10 on 1 test query: too few to tell")
+    none = judge([0.0], [0.0], "test", "MAP", 6, 45, can_differ=[False])
+    assert ": on the 0 of 1 test query that can differ, they score the same as all 45; " in none.title
 
 
 def test_optimism_margin_and_advice_are_said():
