@@ -144,9 +144,9 @@ def judge_on_new(
     """Compare the chosen model of a run with another model on new data, query by query.
 
     The new data are a LETOR, CSV or Parquet file with the raw features of both models under their names; `label` and
-    `query` are columns of a table, by default those of the run. The other model is the chosen one of the run
-    `against`, by default the ranker on all features of the first run; a run of trees does not store one. The metric and
-    the margin come from the first run.
+    `query` are columns of a table, by default those of the run, as are its columns of weights. The other model is the
+    chosen one of the run `against`, by default the ranker on all features of the first run; a run of trees does not
+    store one. The metric and the margin come from the first run.
 
     Returns plain JSON values: ``finding``, ``equivalent``, ``difference``, its ``interval`` with None for an infinite
     end, ``metric``, ``margin``, ``n_queries``, ``n_differing``, ``result`` and ``against`` with their numbers of
@@ -193,7 +193,8 @@ def _read(path: Path, model: Model, result: Result, label: str | None, query: st
     settings: dict[str, Any] = {"missing": model.missing, "missing_values": model.missing_values}
     read = result.configuration["data"]
     if reader_of(path) is not None:
-        settings |= {"features": model.names, "labels": read.get("labels")}
+        settings |= {role: read.get(role) for role in ("labels", "query_weight", "document_weight")}
+        settings["features"] = model.names
         settings |= {"label": label or read.get("label"), "query": query or read.get("query")}
         data = load_table(path, **settings)
     else:
