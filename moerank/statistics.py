@@ -34,9 +34,8 @@ def of_differing(differences: Array, can_differ: Mask, weights: Vector | None = 
     >>> of_differing(np.array([0.3, 0.6, 0.0]), np.array([True, True, False]), np.array([1.0, 2.0, 3.0])).tolist()
     [0.4, 0.8]
     """
-    if weights is None or not can_differ.any():
-        return differences[can_differ]
-    return differences[can_differ] * (weights.mean() / weights[can_differ].mean())
+    share = 1.0 if weights is None or not can_differ.any() else weights.mean() / weights[can_differ].mean()
+    return differences[can_differ] * share
 
 
 def hypervolume(front: ArrayLike, reference: Sequence[float], ideal: Sequence[float] | None = None) -> float:

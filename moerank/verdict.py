@@ -152,12 +152,12 @@ class Verdict(BaseModel):
     @property
     def title(self) -> str:
         """The decision and the finding as the title of a figure."""
-        change = f"{short(abs(self.difference))} {'above' if self.difference > 0 else 'below'}"
-        change = f"{change if self.difference else 'the same as'} all {self.n_allowed}"
+        side = "above" if self.difference > 0 else "below"
+        change = f"{short(abs(self.difference))} {side}" if self.difference else "the same as"
         tells = ", which is detected" if self.finding != "none" else "; too few to tell"
         end = f", which is within {short(self.margin)}" if self.equivalent and self.finding == "none" else tells
         subject = "they" if self._size in self.headline else self.n_features
-        return f"{self.headline}: on {self.counted}, {subject} score {change}{end}"
+        return f"{self.headline}: on {self.counted}, {subject} score {change} all {self.n_allowed}{end}"
 
     @property
     def _size(self) -> str:
@@ -271,12 +271,11 @@ def judge(
     """
     differences: Vector = np.asarray(selection, float) - np.asarray(reference, float)
     differs = np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)
-    of_differing = statistics.of_differing(differences, differs, weights)
     return Verdict(
         part=part,
         metric=metric,
         n_queries=len(differences),
-        differences=tuple(of_differing.tolist()),
+        differences=tuple(statistics.of_differing(differences, differs, weights).tolist()),
         n_features=int(n_features),
         n_allowed=int(n_allowed),
         margin=margin,

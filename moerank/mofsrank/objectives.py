@@ -461,8 +461,7 @@ def decided(chosen: int, sizes: Integers, measured: Measured, *, all_allowed: bo
     A member loses if it ranks below all features by more than a paired standard error. `all_allowed` tells whether the
     limits allow all features together.
     """
-    differences = (measured.members - measured.reference[:, None]).T
-    gains, errors = np.transpose(list(map(statistics.mean_and_error, differences)))
+    gains, errors = np.transpose(list(map(statistics.mean_and_error, measured.members.T - measured.reference)))
     harmless = gains >= -np.nan_to_num(errors)  # a single query has no error
     if harmless[chosen]:
         n = np.count_nonzero(measured.can_differ)

@@ -194,8 +194,7 @@ def _read(path: Path, model: Model, result: Result, label: str | None, query: st
     read = result.configuration["data"]
     if reader_of(path) is not None:
         settings |= {role: read.get(role) for role in ("labels", "query_weight", "document_weight")}
-        settings["features"] = model.names
-        settings |= {"label": label or read.get("label"), "query": query or read.get("query")}
+        settings |= {"features": model.names, "label": label or read.get("label"), "query": query or read.get("query")}
         data = load_table(path, **settings)
     else:
         data = load_letor(path, zero_based=read.get("zero_based", False), **settings)

@@ -449,18 +449,16 @@ def warn_of_newer_files(folder: Path, finished: Iterable[Cell], data: str | Path
         groups.setdefault(("data", cell.problem.name, cell.fold), []).append(cell)
     results: dict[tuple[str, str, str], list[float]] = {}  # the times of those that come from a file
     for (kind, name, fold), cells in groups.items():
-        files: set[str] = set()
+        files, cell = set[str](), cells[0]
         with suppress(FileNotFoundError):  # whoever has the results need not have the data
-            problem, identity = cells[0].problem, cells[0].identity()
-            files = files_of_code(identity) if kind == "code" else set(map(str, problem.files(fold, data)))
+            files = files_of_code(cell.identity()) if kind == "code" else set(map(str, cell.problem.files(fold, data)))
         written = [(folder / "cells" / f"{cell.key}.json").stat().st_mtime for cell in cells]
         for file in files:
             results.setdefault((file, kind, name), []).extend(written)
     for (file, kind, name), times in results.items():
         if n := sum(last_change(Path(file)) > time for time in times):
-            advice = "Choose another folder" if kind == "data" else f"Give {name} another name or a version"
-            which = f"{n:,} of {len(times):,} results of {name}, which may come from older {kind}"
-            warnings.warn(f"{file} is newer than {which}. {advice} to run it again", stacklevel=3)
+            text = f"{file} is newer than {n:,} of {len(times):,} results of {name}, which may come from older {kind}"
+            warnings.warn(f"{text}. Give {name} another name, or choose another folder, to run it again", stacklevel=3)
 
 
 def read_results(folder: str | Path, *, members: bool = False) -> pd.DataFrame:
