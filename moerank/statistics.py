@@ -365,8 +365,8 @@ def level_of_each(differences: Matrix, level: float = 0.05, draws: int = 5_000) 
     (True, 0.05, 0.05)
     """
     d = np.asarray(differences, float)
-    n, spread = len(d), d.std(axis=0)
-    if n < 2 or not spread.any():
+    n = len(d)
+    if n < 2 or not (spread := d.std(axis=0)).any():
         return level
     z = (d - d.mean(axis=0))[:, spread > 0] / (spread[spread > 0] * np.sqrt(n))
     largest = np.abs(np.random.default_rng(0).standard_normal((draws, n)) @ z).max(axis=1)

@@ -11,6 +11,7 @@ from moerank.metrics import MAP, NDCG, Precision, check_differing
 from moerank.mofsrank import MOFSRank
 from moerank.statistics import (
     e_value,
+    level_of_each,
     mean_interval,
     p_above,
     p_differs,
@@ -83,6 +84,11 @@ def test_losses_that_few_queries_have_break_no_level(share, n, loss):
 def test_evidence_of_weighted_queries_does_not_depend_on_the_scale_of_their_differences():
     d = np.append(np.random.default_rng(3).normal(0.1, 0.2, 20), -1.0)
     assert e_value(5 * d, -1.0) == pytest.approx(e_value(d, -0.2), rel=1e-12)
+
+
+@pytest.mark.filterwarnings("error")
+def test_without_queries_that_can_differ_each_test_has_its_level():
+    assert level_of_each(np.empty((0, 3))) == 0.05
 
 
 @pytest.mark.parametrize("d", [[0.1], [0.1] * 500, [0.0] * 500])
