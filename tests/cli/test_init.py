@@ -152,6 +152,15 @@ def test_a_problem_that_cannot_be_run_is_not_written(command, tmp_path, head, ch
     assert message is None or re.search(message, outcome.stderr)
 
 
+def test_ids_and_values_of_later_are_told_apart(tmp_path):
+    (tmp_path / "t.csv").write_text("query,label,price,brandId,order_value\n" + "1,0,2,3,4\n1,1,3,4,5\n" * 2)
+    left_out = draft_problem(tmp_path / "t.csv").left_out
+    assert {name: reason.split("; ")[0] for name, reason in left_out.items()} == {
+        "brandId": "its name says that it holds ids",
+        "order_value": "its name says that it is known only after the ranking",
+    }
+
+
 def test_odd_cells_late_gaps_names_and_labels(command, tmp_path):
     rows = [f"{'EC'[n % 2]},q{n // 8},{n % 7},{n % 5},true,{n % 3}\n" for n in range(21_000)]
     rows[3], rows[30] = rows[3].replace(",3,3,", ",3,1'000,"), rows[30].replace(",2,0,", ",2,5%,")
