@@ -31,8 +31,8 @@ def of_differing(differences: Array, can_differ: Mask, weights: Vector | None = 
 
     The differences are multiplied by the weights of the queries over the mean weight of all queries.
 
-    >>> of_differing(np.array([0.3, 0.6, 0.0]), np.array([True, True, False]), np.array([1.0, 2.0, 3.0])).tolist()
-    [0.4, 0.8]
+    >>> of_differing(np.array([0.25, 0.5, 0.0]), np.array([True, True, False]), np.array([1.0, 3.0, 2.0])).tolist()
+    [0.25, 0.5]
     """
     share = 1.0 if weights is None or not can_differ.any() else weights.mean() / weights[can_differ].mean()
     return differences[can_differ] * share
@@ -128,7 +128,8 @@ class PairedTest:
     wins, ties, losses : int
         Queries on which the first is better, equal or worse.
     p : float
-        The p value of the paired t test; 1 if no query differs, and for a single query.
+        The p value of the paired t test; 1 if no query differs, and for a single query. Differences that are all equal
+        have no variance, and n of them have the p value of the sign test, 2^(1 − n).
     """
 
     difference: float
@@ -159,9 +160,9 @@ def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedTest:
     """
     d = np.asarray(first, float) - np.asarray(second, float)
     difference, error = mean_and_error(d)
-    with np.errstate(divide="ignore", invalid="ignore"):  # no error if all differences are equal
-        tail = scipy.stats.t.sf(np.divide(abs(difference), error), len(d) - 1)
-    p = float(np.nan_to_num(2.0 * tail, nan=1.0))
+    p = min(1.0, 2.0 ** (1 - len(d))) if difference else 1.0  # of the signs, if all differences are equal
+    if error > 1e-9 * abs(difference):
+        p = float(2.0 * scipy.stats.t.sf(abs(difference) / error, len(d) - 1))
     return PairedTest(difference, error, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()), p)
 
 
