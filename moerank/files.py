@@ -35,6 +35,12 @@ def writing(what: object) -> Iterator[None]:
         raise cannot_write(what, error) from None
 
 
+def last_change(path: Path) -> float:
+    """Return the time at which a file, or a link that leads to it, was last written, moved or replaced."""
+    states = [path.stat(), *(each.lstat() for each in (path, *path.parents) if each.is_symlink())]
+    return max(max(state.st_mtime, state.st_ctime) for state in states)
+
+
 def prepare_folder(folder: Path) -> None:
     """Make a folder for results, and check that files with names as long as theirs can be written there."""
     with writing(f"results to {folder}"):

@@ -10,7 +10,7 @@ import numpy as np
 import scipy  # loads scipy.stats, which takes a second, when it is used
 from numpy.typing import ArrayLike
 
-from moerank.arrays import Integers, Matrix, Vector
+from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 
 
 def mean_and_error(values: ArrayLike) -> tuple[float, float]:
@@ -24,6 +24,18 @@ def mean_and_error(values: ArrayLike) -> tuple[float, float]:
     values = np.asarray(values, float)
     error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
     return float(values.mean()), float(error)
+
+
+def of_differing(differences: Array, can_differ: Mask, weights: Vector | None = None) -> Array:
+    """Return the differences (n_queries, …) of the queries that can differ, with their weighted mean as plain mean.
+
+    The differences are multiplied by the weights of the queries over the mean weight of all queries.
+
+    >>> of_differing(np.array([0.25, 0.5, 0.0]), np.array([True, True, False]), np.array([1.0, 3.0, 2.0])).tolist()
+    [0.25, 0.5]
+    """
+    share = 1.0 if weights is None or not can_differ.any() else weights.mean() / weights[can_differ].mean()
+    return differences[can_differ] * share
 
 
 def hypervolume(front: ArrayLike, reference: Sequence[float], ideal: Sequence[float] | None = None) -> float:
@@ -116,7 +128,8 @@ class PairedTest:
     wins, ties, losses : int
         Queries on which the first is better, equal or worse.
     p : float
-        The p value of the paired t test; 1 if no query differs, and for a single query.
+        The p value of the paired t test; 1 if no query differs, and for a single query. Differences that are all equal
+        have no variance, and n of them have the p value of the sign test, 2^(1 − n).
     """
 
     difference: float
@@ -147,9 +160,9 @@ def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedTest:
     """
     d = np.asarray(first, float) - np.asarray(second, float)
     difference, error = mean_and_error(d)
-    with np.errstate(divide="ignore", invalid="ignore"):  # no error if all differences are equal
-        tail = scipy.stats.t.sf(np.divide(abs(difference), error), len(d) - 1)
-    p = float(np.nan_to_num(2.0 * tail, nan=1.0))
+    p = min(1.0, 2.0 ** (1 - len(d))) if difference else 1.0  # of the signs, if all differences are equal
+    if error > 1e-9 * abs(difference):
+        p = float(2.0 * scipy.stats.t.sf(abs(difference) / error, len(d) - 1))
     return PairedTest(difference, error, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()), p)
 
 
@@ -353,8 +366,8 @@ def level_of_each(differences: Matrix, level: float = 0.05, draws: int = 5_000) 
     (True, 0.05, 0.05)
     """
     d = np.asarray(differences, float)
-    n, spread = len(d), d.std(axis=0)
-    if n < 2 or not spread.any():
+    n = len(d)
+    if n < 2 or not (spread := d.std(axis=0)).any():
         return level
     z = (d - d.mean(axis=0))[:, spread > 0] / (spread[spread > 0] * np.sqrt(n))
     largest = np.abs(np.random.default_rng(0).standard_normal((draws, n)) @ z).max(axis=1)
@@ -374,7 +387,7 @@ def e_value(differences: ArrayLike, value: float = 0.0) -> float:
     Parameters
     ----------
     differences : array-like, shape (n_queries,)
-        Between −1 and 1.
+        Between −1 and 1, or of weighted queries: then the largest size takes the place of 1.
     value : float, default 0
         Between −1 and 1.
 
@@ -388,7 +401,8 @@ def e_value(differences: ArrayLike, value: float = 0.0) -> float:
     >>> e_value(np.zeros(400), -0.02) > 20, e_value([0.0], 0.0)
     (True, 1.0)
     """
-    gains = (np.asarray(differences, float) - value) / max(1.0 + value, np.finfo(float).tiny)
+    d = np.asarray(differences, float)
+    gains = (d - value) / max(np.abs(d).max(initial=1.0) + value, np.finfo(float).tiny)
     shares = np.linspace(0.0, 1.0, 101)[:-1]
     with np.errstate(over="ignore"):
         return float(np.exp(np.log1p(np.outer(shares, gains)).sum(axis=1)).mean())

@@ -38,7 +38,8 @@ class Verdict(BaseModel):
     n_queries : int
         All queries of the part.
     differences : tuple of float
-        Metric of the selection minus that of the reference, for each query that can differ.
+        Metric of the selection minus that of the reference, for each query that can differ, times the weight of the
+        query over the mean weight of these queries.
     n_features, n_allowed : int
         Number of features of the selection, and of the reference. Features that change no ranker do not count.
     margin : float
@@ -71,7 +72,7 @@ class Verdict(BaseModel):
     part: Part
     metric: str
     n_queries: Annotated[int, Field(ge=1)]
-    differences: Annotated[tuple[Annotated[float, Field(ge=-1, le=1)], ...], Field(strict=False)]
+    differences: Annotated[tuple[float, ...], Field(strict=False)]
     n_features: Annotated[int, Field(ge=0)]
     n_allowed: Annotated[int, Field(ge=1)]
     margin: Annotated[float, Field(gt=0)]
@@ -151,11 +152,12 @@ class Verdict(BaseModel):
     @property
     def title(self) -> str:
         """The decision and the finding as the title of a figure."""
-        change = f"{short(abs(self.difference))} {'above' if self.difference > 0 else 'below'} all {self.n_allowed}"
+        side = "above" if self.difference > 0 else "below"
+        change = f"{short(abs(self.difference))} {side}" if self.difference else "the same as"
         tells = ", which is detected" if self.finding != "none" else "; too few to tell"
         end = f", which is within {short(self.margin)}" if self.equivalent and self.finding == "none" else tells
         subject = "they" if self._size in self.headline else self.n_features
-        return f"{self.headline}: on {self.counted}, {subject} score {change}{end}"
+        return f"{self.headline}: on {self.counted}, {subject} score {change} all {self.n_allowed}{end}"
 
     @property
     def _size(self) -> str:
@@ -212,9 +214,9 @@ class Verdict(BaseModel):
     @property
     def counted(self) -> str:
         """The queries over which the difference is averaged, in words."""
-        if self.n_differing == self.n_queries:
-            return f"{self.n_queries:,} {self.part} queries"
-        return f"the {self.n_differing:,} of {self.n_queries:,} {self.part} queries that can differ"
+        queries = f"{self.n_queries:,} {self.part} quer{'y' if self.n_queries == 1 else 'ies'}"
+        all_differ = self.n_differing == self.n_queries
+        return queries if all_differ else f"the {self.n_differing:,} of {queries} that can differ"
 
     @property
     def _findings(self) -> str:
@@ -241,6 +243,7 @@ def judge(
     n_allowed: int,
     *,
     can_differ: ArrayLike | None = None,
+    weights: Vector | None = None,
     margin: float = MARGIN,
     decision: Decision = "none",
     advice: str = "",
@@ -252,11 +255,13 @@ def judge(
     Parameters
     ----------
     selection, reference : array-like, shape (n_queries,)
-        The value of the metric for each query.
+        The value of the metric for each query, times its weight over the mean weight of all queries.
     part, metric, n_features, n_allowed, margin, decision, advice, against, level
         See `Verdict`.
     can_differ : array-like of bool, shape (n_queries,), optional
         The queries that can differ, see `Metric.can_differ`; by default all.
+    weights : ndarray, shape (n_queries,), optional
+        The weights of the queries; by default all are equal.
 
     Examples
     --------
@@ -270,7 +275,7 @@ def judge(
         part=part,
         metric=metric,
         n_queries=len(differences),
-        differences=tuple(differences[differs].tolist()),
+        differences=tuple(statistics.of_differing(differences, differs, weights).tolist()),
         n_features=int(n_features),
         n_allowed=int(n_allowed),
         margin=margin,

@@ -305,6 +305,8 @@ def test_the_memos_of_all_stages_know_the_data_by_one_digest(tmp_path):
     altered = train.X.copy()
     same, other = (RankingData(X, train.y, train.qid) for X in (np.asfortranarray(altered), altered + (altered > 0.9)))
     assert digest_of_data(same) == digest_of_data(train) != digest_of_data(other)
+    heavy = RankingData(train.X, train.y, train.qid, document_weights=1 + train.y)
+    assert digest_of_data(heavy) != digest_of_data(train)
 
 
 def test_a_memo_of_other_settings_is_refused_by_their_names(fold, tmp_path):

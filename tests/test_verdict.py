@@ -9,7 +9,16 @@ from scipy import stats
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG, Precision, check_differing
 from moerank.mofsrank import MOFSRank
-from moerank.statistics import mean_interval, p_above, p_differs, p_not_within, shown_above, smallest_within_error
+from moerank.statistics import (
+    e_value,
+    level_of_each,
+    mean_interval,
+    p_above,
+    p_differs,
+    p_not_within,
+    shown_above,
+    smallest_within_error,
+)
 from moerank.verdict import Verdict, judge
 
 SKEWED = np.clip(0.3 - np.random.default_rng(0).exponential(0.3, 400), -1, 1)
@@ -70,6 +79,16 @@ def test_losses_that_few_queries_have_break_no_level(share, n, loss):
     ends = np.array([mean_interval(d) for d in draws])
     assert ((ends[:, 0] > true) | (ends[:, 1] < true)).sum() <= 38
     assert sum(shown_above(d, true) for d in draws) <= 38
+
+
+def test_evidence_of_weighted_queries_does_not_depend_on_the_scale_of_their_differences():
+    d = np.append(np.random.default_rng(3).normal(0.1, 0.2, 20), -1.0)
+    assert e_value(5 * d, -1.0) == pytest.approx(e_value(d, -0.2), rel=1e-12)
+
+
+@pytest.mark.filterwarnings("error")
+def test_without_queries_that_can_differ_each_test_has_its_level():
+    assert level_of_each(np.empty((0, 3))) == 0.05
 
 
 @pytest.mark.parametrize("d", [[0.1], [0.1] * 500, [0.0] * 500])
@@ -221,7 +240,9 @@ def test_few_queries_find_nothing_however_large_the_difference():
     assert few.sentence.endswith(" on 28 test queries: too few to tell; it takes about 30 test queries")
     single = verdict(-0.01, 0.0, n=1)
     assert single.error is None
-    assert single.sentence.endswith("estimated loss .010 NDCG@10 on 1 test queries: too few to tell")
+    assert single.sentence.endswith("estimated loss .010 NDCG@10 on 1 test query: too few to tell")
+    none = judge([0.0], [0.0], "test", "MAP", 6, 45, can_differ=[False])
+    assert ": on the 0 of 1 test query that can differ, they score the same as all 45; " in none.title
 
 
 def test_optimism_margin_and_advice_are_said():

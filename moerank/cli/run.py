@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from moerank.cli import options
 from moerank.cli.messages import interruptible, is_quiet, quietly, reading, remark, say
-from moerank.files import read_text, replace_file
+from moerank.files import last_change, read_text, replace_file
 from moerank.version import VERSION
 
 if TYPE_CHECKING:
@@ -164,9 +164,9 @@ def _stored(request: str, out: Path | None, fold: str, seed: int) -> tuple[Path,
     for folder in folders:
         with suppress(OSError, ValueError):
             summary = Summary.model_validate_json(read_text(folder / SUMMARY, LARGEST_SUMMARY))
-            written = (folder / "result.json").stat().st_mtime_ns
-            older = (folder / SUMMARY).stat().st_mtime_ns < written
-            newer = older or any(path.stat().st_mtime_ns > written for path in summary.sources)
+            written = (folder / "result.json").stat().st_mtime
+            older = (folder / SUMMARY).stat().st_mtime < written
+            newer = older or any(last_change(path) > written for path in summary.sources)
             if summary.request == request and not newer and all((folder / name).exists() for name in summary.files):
                 return folder, summary
     return None

@@ -119,7 +119,7 @@ def _numbers(column: Any, name: str) -> Array:
     """Return a column of a frame as numbers, in its own precision; refuse other values with the remedy."""
     remedy = "but a feature is a number; leave it out, turn it into numbers, or into dummies (pandas.get_dummies)"
     if isinstance(column, pd.Series):
-        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+        if isinstance(column.dtype, np.dtype | pd.SparseDtype) and column.dtype.kind in "biuf":
             return np.asarray(column)
         try:
             if column.dtype == object and not any(isinstance(value, str | bytes) for value in column):

@@ -415,7 +415,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
     def _measured(self, front: Front, part: RankingData) -> Measured:
         """Return the metric of the members and of the reference on the queries of a part."""
         values = values_of(part, self._scored_by, rankers.side_by_side([front.population, self._reference]))
-        return Measured(values[:, :-1], values[:, -1], self._scored_by.can_differ(part))
+        return Measured(values[:, :-1], values[:, -1], self._scored_by.can_differ(part), part.query_weights)
 
     def _scores(self, X: Matrix) -> Vector:
         return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
@@ -529,6 +529,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             int(self.support_.sum()),
             self._n_allowed,
             can_differ=self._scored_by.can_differ(data),
+            weights=data.query_weights,
             margin=self.margin,
             decision=self._decision,
             advice=self._advice,
@@ -689,6 +690,7 @@ def _history(result: SearchResult, stage: Stage, table: RankingData) -> pd.DataF
 def digest_of_data(train: RankingData) -> str:
     """Return a digest of the data, remembered with them."""
     costs = () if train.costs is None else (train.costs.own, train.costs.group, train.costs.shared)
+    weights = [each for each in (train.query_weights, train.document_weights) if each is not None]
     # Copies in another memory order, and arrays in files, have the same digest.
-    arrays = [np.ascontiguousarray(array) for array in (train.X, train.y, train.offsets, *costs)]
+    arrays = [np.ascontiguousarray(array) for array in (train.X, train.y, train.offsets, *costs, *weights)]
     return train.remember("digest of the data", lambda: str(joblib.hash(arrays)))

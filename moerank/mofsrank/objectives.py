@@ -20,7 +20,7 @@ import pandas as pd
 from moocore import is_nondominated
 from numpy.typing import ArrayLike, NDArray
 
-from moerank import rankers
+from moerank import rankers, statistics
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_not_negative, unknown
 from moerank.data import FeatureCosts, RankingData
@@ -31,7 +31,6 @@ from moerank.kernels.threads import VECTOR, in_pieces
 from moerank.metrics import Metric
 from moerank.rankers.arguments import identity
 from moerank.solvers import is_code, load_code, plugins
-from moerank.statistics import FEWEST_QUERIES, largest_loss, mean_and_error, shown_above, smallest_within_error
 from moerank.training.pair_moments import PairMoments
 from moerank.verdict import Decision, short
 
@@ -388,11 +387,12 @@ class Measured(NamedTuple):
     members: Matrix
     reference: Vector
     can_differ: Mask
+    weights: Vector | None = None  # of the queries
 
     @property
     def differences(self) -> Matrix:
         """Member − reference, on the queries that can differ."""
-        return (self.members - self.reference[:, None])[self.can_differ]
+        return statistics.of_differing(self.members - self.reference[:, None], self.can_differ, self.weights)
 
 
 def by_size(
@@ -427,7 +427,7 @@ def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Matrix
     [3, 2, 1, 1]
     """
     if rule in ERRORS:
-        return smallest_within_error(per_query, sizes, ERRORS[rule])
+        return statistics.smallest_within_error(per_query, sizes, ERRORS[rule])
     return knee(sizes, means) if rule == "knee" else int(means.argmax())
 
 
@@ -461,12 +461,12 @@ def decided(chosen: int, sizes: Integers, measured: Measured, *, all_allowed: bo
     A member loses if it ranks below all features by more than a paired standard error. `all_allowed` tells whether the
     limits allow all features together.
     """
-    gains, errors = np.transpose([mean_and_error(values - measured.reference) for values in measured.members.T])
+    gains, errors = np.transpose(list(map(statistics.mean_and_error, measured.members.T - measured.reference)))
     harmless = gains >= -np.nan_to_num(errors)  # a single query has no error
     if harmless[chosen]:
         n = np.count_nonzero(measured.can_differ)
         few = f"Only {n} validation quer{'y' if n == 1 else 'ies'} can tell, too few to rely on"
-        return ("try", few) if n < FEWEST_QUERIES else ("use", "")
+        return ("try", few) if n < statistics.FEWEST_QUERIES else ("use", "")
     loss = short(-gains[chosen])
     if not harmless.any():
         reason = f"On validation every set of the front ranked worse than all features, the chosen one by {loss}"
@@ -552,7 +552,7 @@ def guaranteed_member(sizes: Integers, ordering: Vector, differences: Matrix, ma
     by_size = np.lexsort((-ordering, sizes))
     best_before = np.maximum.accumulate(np.concatenate([[-np.inf], ordering[by_size][:-1]]))
     order = by_size[ordering[by_size] > best_before][::-1]
-    accepted = list(takewhile(lambda member: shown_above(differences[:, member], -margin), order))
+    accepted = list(takewhile(lambda member: statistics.shown_above(differences[:, member], -margin), order))
     chosen = int(accepted[-1] if accepted else order[0])
-    loss = largest_loss(differences[:, chosen])
+    loss = statistics.largest_loss(differences[:, chosen])
     return Guarantee(chosen, bool(accepted), len(accepted) < len(order), loss, len(differences))

@@ -171,6 +171,8 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         """Return the grid with the own number of bins: smooth, and alpha by powers of ten times its scale."""
         bins = Bins.of(train, self.n_bins)
         gram, v = step_moments(train, bins, read_masks(train)).gram, _increments(train, bins)
+        if not len(v):
+            raise ValueError(f"{train.name}: no feature has two values that differ in single precision; scale them")
         along = sum(v[i:j] @ gram[i:j, i:j] @ v[i:j] for i, j in pairwise(bins.first_step))
         scales = {s: float(s * s * np.trace(gram) + along) / len(v) for s in SMOOTH_GRID}  # tr(A) = tr(G P)
         return [{"smooth": smooth, "alpha": scale * 10.0**k} for smooth, scale in scales.items() for k in powers]

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from moerank.arrays import Matrix
 from moerank.checks import NotNegative, Positive
-from moerank.data import RankingData
+from moerank.data import RankingData, centre_in_queries
 from moerank.rankers.base import Backend, Grid, LinearRanker
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import SQUARED_HINGE
@@ -140,7 +140,7 @@ class RankSVMTRON(LinearRanker):
 
     def _weights(self, train: RankingData) -> Matrix:
         documents = PairedDocuments.of(train)
-        X = train.X64[documents.rows]
+        X = centre_in_queries(train.X, train.offsets)[documents.rows]  # as only differences inside a query matter
         w, self.n_iter_, self._converged = solve_with_features(X, documents.pairs, self.C, self.tol)
         return w
 

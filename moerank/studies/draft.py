@@ -241,8 +241,9 @@ def _why_left_out(name: str, column: _Column, path: Path) -> str:
     if column.is_odd.any():
         return column.why_odd(path)
     words = re.sub(r"[^A-Za-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))
-    reason = "its name says that it is known only after the ranking; remove it here if it is known before"
-    return reason if AFTER.search(words) else ""
+    match = AFTER.search(words)
+    meaning = "holds ids" if match and match[0].lower().endswith("id") else "is known only after the ranking"
+    return f"its name says that it {meaning}; remove it here if that is wrong" if match else ""
 
 
 def data_remarks(train: RankingData, metric: Metric) -> tuple[list[str], list[str]]:

@@ -303,7 +303,7 @@ def stability(
     else:
         problem = make_problem("train", (train, validation, validation))
     [method] = read_solvers(solver, own=True, tune=False)
-    (queries, _, _), limits = problem.load_limited_fold(fold, data)
+    (queries, held_out, _), limits = problem.load_limited_fold(fold, data)
     own = method.settings if method.source is None else vars(method.source)
     of_solver = own.get("limits") or {}
     limits |= {**own, **(of_solver.given if isinstance(of_solver, Limits) else of_solver)}
@@ -317,7 +317,7 @@ def stability(
     cell = Cell(problem, fold, method, seed)
     mask = np.zeros((2 * pairs, queries.n_features), np.bool_)
     report = progress or (lambda stage, fraction, text: None)
-    about = {"halves of": cell.identity(), "data": data_digest(queries)}
+    about = {"halves of": cell.identity(), "data": [data_digest(queries), data_digest(held_out)]}
     finished = {} if memo is None else Finished(Path(memo), about, resume=True)
     left = [half for half in range(2 * pairs) if str(half) not in finished]
     tasks = (delayed(_selections)(cell, data, code_is_allowed(), half) for half in left)

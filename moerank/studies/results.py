@@ -424,7 +424,8 @@ def verdicts(results: Results) -> pd.DataFrame:
             "n_features": round(n_features),
             "margin": max(verdict.margin for verdict in every),
         }
-        total |= {"against": against, "decision": "none", "advice": "", "rival": ""}
+        chance = all(verdict.no_better_than_chance for verdict in every)
+        total |= {"against": against, "decision": "none", "advice": "", "rival": "", "no_better_than_chance": chance}
         findings = [sum(verdict.finding == finding for verdict in every) for finding in ("loss", "gain")]
         equivalent = sum(verdict.equivalent for verdict in every)
         rows.append((solver, against, len(every), n_features, every[0].model_copy(update=total), *findings, equivalent))

@@ -478,12 +478,11 @@ def _verdict(
         verdict = (estimator.set_params(metric=metric) if hasattr(estimator, "metric") else estimator).verdict(test)
     if verdict is None:
         return None
-    values, can_differ = chosen.per_query["test"][metric.name], metric.can_differ(test)
-
-    sizes = verdict.n_features, verdict.n_allowed
+    values, sizes = chosen.per_query["test"][metric.name], (verdict.n_features, verdict.n_allowed)
+    queries: Parameters = {"can_differ": metric.can_differ(test), "weights": test.query_weights}
 
     def against(reference: ArrayLike) -> Verdict:
-        return judge(values, reference, "test", metric.name, *sizes, can_differ=can_differ, margin=margin)
+        return judge(values, reference, "test", metric.name, *sizes, margin=margin, **queries)
 
     orders = np.random.default_rng(0).random((test.n_documents, RANDOM_ORDERS))
     verdict = verdict.with_chance(against(test.weighed(metric.per_query(test, orders)).mean(axis=1)))

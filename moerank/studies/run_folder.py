@@ -17,7 +17,7 @@ from moerank.checks import check_at_least, check_path
 from moerank.data import PER_QUERY, UNSCALED, RankingData, load_letor, load_table
 from moerank.data.read.table import reader_of
 from moerank.data.trec import write_qrels, write_run
-from moerank.files import Json, prepare_folder
+from moerank.files import Json, last_change, prepare_folder
 from moerank.rankers.model import Model
 from moerank.studies.draft import data_remarks
 from moerank.studies.problem import MetricSection, Problem
@@ -63,7 +63,7 @@ def run_folds(
         stored = None if again else finished[fold]
         if stored is not None and not resume:
             written = (folder / RESULT).stat().st_mtime
-            changed = any(path.stat().st_mtime > written for path in problem.files(fold, data))
+            changed = any(last_change(path) > written for path in problem.files(fold, data))
             if changed or stored.versions["moerank"] != VERSION:
                 say(f"{folder} holds a run on older data or by another version of moerank; running it again")
                 stored = None
@@ -144,9 +144,9 @@ def judge_on_new(
     """Compare the chosen model of a run with another model on new data, query by query.
 
     The new data are a LETOR, CSV or Parquet file with the raw features of both models under their names; `label` and
-    `query` are columns of a table, by default those of the run. The other model is the chosen one of the run
-    `against`, by default the ranker on all features of the first run; a run of trees does not store one. The metric and
-    the margin come from the first run.
+    `query` are columns of a table, by default those of the run, as are its columns of weights. The other model is the
+    chosen one of the run `against`, by default the ranker on all features of the first run; a run of trees does not
+    store one. The metric and the margin come from the first run.
 
     Returns plain JSON values: ``finding``, ``equivalent``, ``difference``, its ``interval`` with None for an infinite
     end, ``metric``, ``margin``, ``n_queries``, ``n_differing``, ``result`` and ``against`` with their numbers of
@@ -166,12 +166,12 @@ def judge_on_new(
         model = source.model(member)
         data = _read(new, model, source, label, query)
         scores = np.ascontiguousarray(model.predict(data)[:, None], dtype=np.float64)
-        values.append(metric.per_query(data, scores)[:, 0])
+        values.append(data.weighed(metric.per_query(data, scores))[:, 0])
     size, other_size = len(result.best.features), len(other.features)
     margin = MARGIN if result.verdict is None else result.verdict.margin
-    can_differ = metric.can_differ(data)
+    queries: Any = {"can_differ": metric.can_differ(data), "weights": data.query_weights}
     chosen, reference = values
-    verdict = judge(chosen, reference, "new", metric.name, size, other_size, can_differ=can_differ, margin=margin)
+    verdict = judge(chosen, reference, "new", metric.name, size, other_size, margin=margin, **queries)
     others = f"all {other_size} features" if against is None else f"{other_size} of {against}"
     sizes = f"{size} feature{'s' * (size != 1)}"
     measured = ("finding", "equivalent", "difference", "metric", "margin", "n_queries", "n_differing")
@@ -193,8 +193,8 @@ def _read(path: Path, model: Model, result: Result, label: str | None, query: st
     settings: dict[str, Any] = {"missing": model.missing, "missing_values": model.missing_values}
     read = result.configuration["data"]
     if reader_of(path) is not None:
-        settings |= {"features": model.names, "labels": read.get("labels")}
-        settings |= {"label": label or read.get("label"), "query": query or read.get("query")}
+        settings |= {role: read.get(role) for role in ("labels", "query_weight", "document_weight")}
+        settings |= {"features": model.names, "label": label or read.get("label"), "query": query or read.get("query")}
         data = load_table(path, **settings)
     else:
         data = load_letor(path, zero_based=read.get("zero_based", False), **settings)

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model
 from moerank.data import RankingData, load_digits_fold, load_fold, load_planted_fold, load_shop_fold, load_web_fold
 from moerank.data.folds import MOST_FOLDS, MOST_LABELS, MOST_SEED, N_FOLDS, count_folds, deal_queries, split_queries
 from moerank.data.ranking_data import Fold
-from moerank.data.read.letor import load_letor
+from moerank.data.read.letor import files_beside, load_letor
 from moerank.data.read.table import checked_labels_rule, load_table, load_table_fold
 from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.mofsrank.settings import Section, at_least
@@ -234,7 +234,7 @@ class FileData(DataSection):
 
 
 def _files(path: Path) -> list[Path]:
-    return [file for file in path.iterdir() if file.is_file()] if path.is_dir() else [path]
+    return [file for file in path.iterdir() if file.is_file()] if path.is_dir() else [path, *files_beside(path)]
 
 
 class LetorData(FileData):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -17,7 +18,7 @@ from pydantic import Field, ValidationError, model_validator
 from moerank.checks import check_at_least, first_mistake
 from moerank.data import RankingData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
-from moerank.files import Json, replace_file
+from moerank.files import Json, last_change, replace_file
 from moerank.mofsrank.settings import Section
 from moerank.solvers import solvers as solver_table
 from moerank.studies.cells import REMEDY, Store, Work, run_cells
@@ -364,8 +365,8 @@ class Study:
         Warns
         -----
         UserWarning
-            If cells failed, with their number and the error of the first one, and if the module of a solver is newer
-            than finished results.
+            If cells failed, with their number and the error of the first one, and if the module of a solver or a file
+            of the data is newer than finished results.
 
         Raises
         ------
@@ -384,7 +385,7 @@ class Study:
                     replace_file(path, requests.to_json().encode())
             cells = self.cells()
             finished, failed = store.done()
-            warn_of_newer_modules(self.out, [cell for cell in cells if cell.key in finished])
+            warn_of_newer_files(self.out, [cell for cell in cells if cell.key in finished], self.data)
             for cell in cells:  # a folder does not store data and solvers that were given as objects
                 is_open = cell.key not in finished and (retry_failed or cell.key not in failed)
                 for name, given in ((cell.solver.label, cell.solver), (cell.problem.name, cell.problem.data)):
@@ -440,20 +441,24 @@ def warn_of_failures(failed: Mapping[Any, Json], n_cells: int, remedy: str) -> N
         warnings.warn(f"{len(failed):,} of {n_cells:,} cells failed, first {first}. {remedy}", stacklevel=3)
 
 
-def warn_of_newer_modules(folder: Path, finished: Iterable[Cell]) -> None:
-    """Warn if a module that a solver or its settings name was written after results of the solver."""
-    by_solver: dict[str, list[Cell]] = {}
+def warn_of_newer_files(folder: Path, finished: Iterable[Cell], data: str | Path | None) -> None:
+    """Warn if data, or a module that a solver or its settings name, changed after results that come from them."""
+    groups: dict[tuple[str, str, int], list[Cell]] = {}
     for cell in finished:
-        by_solver.setdefault(cell.solver.label, []).append(cell)
-    for label, cells in by_solver.items():
+        groups.setdefault(("code", cell.solver.label, 0), []).append(cell)
+        groups.setdefault(("data", cell.problem.name, cell.fold), []).append(cell)
+    results: dict[tuple[str, str, str], list[float]] = {}  # the times of those that come from a file
+    for (kind, name, fold), cells in groups.items():
+        files, cell = set[str](), cells[0]
+        with suppress(FileNotFoundError):  # whoever has the results need not have the data
+            files = files_of_code(cell.identity()) if kind == "code" else set(map(str, cell.problem.files(fold, data)))
         written = [(folder / "cells" / f"{cell.key}.json").stat().st_mtime for cell in cells]
-        for file in files_of_code(cells[0].identity()):
-            if n := sum(Path(file).stat().st_mtime > time for time in written):
-                warnings.warn(
-                    f"{file} is newer than {n:,} of {len(cells):,} results of {label}, which may come from older code. "
-                    f"Give {label} another name or a version to run it again",
-                    stacklevel=3,
-                )
+        for file in files:
+            results.setdefault((file, kind, name), []).extend(written)
+    for (file, kind, name), times in results.items():
+        if n := sum(last_change(Path(file)) > time for time in times):
+            text = f"{file} is newer than {n:,} of {len(times):,} results of {name}, which may come from older {kind}"
+            warnings.warn(f"{text}. Give {name} another name, or choose another folder, to run it again", stacklevel=3)
 
 
 def read_results(folder: str | Path, *, members: bool = False) -> pd.DataFrame:

@@ -164,8 +164,8 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
     The product of `stack` (n_features, n_documents + n_runs) with its transpose is the sum of squares. The sums of x
     over each run (n_features, n_runs) are multiplied by two vectors (n_runs,): for Σ (xᵢ − xⱼ) by the number of
     worse minus better documents, and for Σ (yᵢ − yⱼ)(xᵢ − xⱼ) = Σ n_q yᵢ xᵢ − (Σ y)(Σ x), in which Σ x is 0, by n_q y.
-    With weights, sums of weights u replace numbers of documents, also in the centring, and the factors of a query are
-    multiplied by the square root of its weight.
+    Labels y count from the least one of a query. With weights, sums of weights u replace numbers of documents, also in
+    the centring, and the factors of a query are multiplied by the square root of its weight.
     """
     if data.is_weighted:
         return _weighted_stack(data, begin, end)
@@ -178,9 +178,10 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
     stack = np.empty((data.n_features, len(run) + len(n_worse)))
     root_degree = np.sqrt((n_worse + n_better).astype(np.float64))
     centred_stack(*_flat(data.X, rows), offsets, run, len(n_worse), root_degree[run], stack, data.n_features)
-    label = np.empty(len(n_worse))
+    label, n_runs = np.empty(len(n_worse)), np.diff(runs.first[begin : end + 1])
     label[run] = data.y[rows]
-    size = np.repeat(np.diff(offsets), np.diff(runs.first[begin : end + 1]))
+    label -= np.repeat(label[n_worse == 0], n_runs)  # large ones would multiply the rounding errors of Σ x
+    size = np.repeat(np.diff(offsets), n_runs)
     return stack, stack[:, len(run) :], (n_worse - n_better).astype(np.float64), label * size
 
 
@@ -211,6 +212,7 @@ def _weighted_stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Ma
     stack = np.vstack([of_row[:, None] * X, of_run[:, None] * sums]).T
     label = np.empty(n_runs)
     label[run] = data.y[rows]
+    label -= label[first[:-1]][query]
     return stack, stack[:, len(run) :], of_run * (2.0 * worse - others), of_run * label * weight_of_query
 
 
@@ -229,14 +231,15 @@ def centred(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Ma
 
     A query Q counts as Σ_Q v / (2 Σu) Σ uᵢ uⱼ (…), which is v Σ uᵢ (…) of centred documents.
     """
-    rows = slice(data.offsets[begin], data.offsets[end])
+    rows, offsets = slice(data.offsets[begin], data.offsets[end]), data.offsets[begin : end + 1] - data.offsets[begin]
+    y = centre_in_queries(data.y[rows], offsets)
     if data.is_weighted:
         X, u, root = _weighted_rows(data, begin, end)
-        of_row = np.sqrt(u) * np.repeat(root, np.diff(data.offsets[begin : end + 1]))
+        of_row = np.sqrt(u) * np.repeat(root, np.diff(offsets))
         stack = (of_row[:, None] * X).T
-        return stack, stack, np.zeros(len(u)), of_row * data.y[rows]
-    stack = centre_in_queries(data.X[rows], data.offsets[begin : end + 1] - rows.start).T
-    return stack, stack, np.zeros(stack.shape[1]), data.y[rows].astype(np.float64)
+        return stack, stack, np.zeros(len(u)), of_row * y
+    stack = centre_in_queries(data.X[rows], offsets).T
+    return stack, stack, np.zeros(len(y)), y
 
 
 def solve_positive_definite(A: Matrix, b: Matrix) -> Matrix:

@@ -3,6 +3,7 @@
 import os
 import re
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,7 +50,14 @@ def test_the_file_says_what_was_guessed_and_trains_a_model_that_can_be_exported(
     again = ("run", "shop.toml", "--out", "run", "--set", "comparison.trees=0")
     assert command(*again).stderr == "run already holds the finished run (--again repeats it)\n"
     os.utime(shop)
-    assert "run holds a run on older data or by another version of moerank; running it again" in command(*again).stderr
+    repeated = "run holds a run on older data or by another version of moerank; running it again"
+    assert repeated in command(*again).stderr
+    for table in ("moved.csv", "linked.csv"):  # other tables with an older time
+        Path(table).write_text(shop.read_text())
+        os.utime(table, (0, 0))
+        Path(table).rename(shop) if table == "moved.csv" else (shop.unlink(), shop.symlink_to(table))
+        assert repeated in command(*again).stderr
+    assert command(*again).stderr == "run already holds the finished run (--again repeats it)\n"
 
 
 def test_the_first_cell_of_a_column_that_is_no_number_is_shown(shop, command):
@@ -142,6 +150,15 @@ def test_a_problem_that_cannot_be_run_is_not_written(command, tmp_path, head, ch
     outcome = command("init", "t.csv")
     assert (outcome.exit_code, (tmp_path / "t.toml").exists()) == ((2, False) if message else (0, True)), outcome.stderr
     assert message is None or re.search(message, outcome.stderr)
+
+
+def test_ids_and_values_of_later_are_told_apart(tmp_path):
+    (tmp_path / "t.csv").write_text("query,label,price,brandId,order_value\n" + "1,0,2,3,4\n1,1,3,4,5\n" * 2)
+    left_out = draft_problem(tmp_path / "t.csv").left_out
+    assert {name: reason.split("; ")[0] for name, reason in left_out.items()} == {
+        "brandId": "its name says that it holds ids",
+        "order_value": "its name says that it is known only after the ranking",
+    }
 
 
 def test_odd_cells_late_gaps_names_and_labels(command, tmp_path):

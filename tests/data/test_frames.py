@@ -34,6 +34,7 @@ FRAMES = {
     "mixed pandas": pd.DataFrame({"a": VALUES[:, 0], "b": [1, 3, 2]}),
     "objects": pd.DataFrame({"a": [0.5, decimal.Decimal("0.25"), np.float32(0.75)], "b": [1, 3, 2]}, dtype=object),
     "nullable": pd.DataFrame({"a": VALUES[:, 0], "b": [1, 3, 2]}).convert_dtypes(),
+    "sparse": pd.DataFrame(VALUES, columns=["a", "b"]).astype(pd.SparseDtype("float64", VALUES[0, 0])),
     "capsule": Capsule({"a": VALUES[:, 0], "b": np.array([1, 3, 2])}),
     "arrow": pa.table({"a": VALUES[:, 0], "b": [1, 3, 2]}),
     "chunks": pa.concat_tables([pa.table({"a": VALUES[:1, 0], "b": [1]}), pa.table({"a": VALUES[1:, 0], "b": [3, 2]})]),

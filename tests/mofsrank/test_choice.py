@@ -67,6 +67,12 @@ def test_advice_names_the_smallest_member_that_does_no_harm():
         assert decided(0, SIZES[:1], equal, all_allowed=True)[0] == expected
 
 
+def test_a_guarantee_counts_queries_by_their_weights():
+    d, weights = np.array([0.5, -0.1, 0.0, 0.2]), np.array([1.0, 6.0, 9.0, 1.0])
+    measured = Measured((d * weights / weights.mean())[:, None], np.zeros(4), d != 0, weights)
+    assert measured.differences.mean() == pytest.approx((0.5 - 0.6 + 0.2) / 8, abs=1e-15)
+
+
 @pytest.mark.parametrize("limit", [{"max_features": 1}, {"max_cost": 1.0}, {"max_features": 5}])
 def test_advice_keeps_the_limits(limit):
     train, validation, _ = load_planted_fold(1, n_queries=40, n_relevant=4, n_redundant=0, n_noise=2, seed=3)

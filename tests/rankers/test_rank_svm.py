@@ -4,7 +4,7 @@ from helpers.pair_problems import differences, minimum, pair_objective
 from sklearn.base import clone
 from sklearn.svm import LinearSVC
 
-from moerank.data import load_fold
+from moerank.data import RankingData, load_fold
 from moerank.rankers import RankSVM, RankSVMTRON
 
 GRID = [0.005, 0.05, 0.5, 5.0, 50.0]
@@ -17,6 +17,14 @@ def test_fit_reaches_the_minimum_that_scipy_finds_on_explicit_pairs(noisy_data, 
     objective = pair_objective(differences(noisy_data), C)
     weights = clone(ranker).set_params(C=C).fit(noisy_data).coef_
     assert objective(weights)[0] == pytest.approx(minimum(objective, 12).fun, rel=error)
+
+
+@pytest.mark.parametrize("ranker", [RankSVM(), RankSVMTRON()])
+def test_a_number_that_all_values_share_moves_no_weight(noisy_data, ranker):
+    X = np.round(noisy_data.X * 1024) / 1024
+    near, far = (RankingData(X + shift, noisy_data.y, noisy_data.qid) for shift in (0.0, 2.0**30))
+    expected = clone(ranker).fit(near).coef_
+    np.testing.assert_allclose(clone(ranker).fit(far).coef_, expected, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("C", [0.05, 1.0, 50.0])

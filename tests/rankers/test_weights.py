@@ -118,9 +118,13 @@ def test_searches_minimise_the_weighted_error():
         assert 1 - member.error == pytest.approx(expected, abs=1e-12)
     one = clone(solver).set_params(workers=1).fit(data, validation=validation)
     np.testing.assert_array_equal(one.front_coefs_, solver.front_coefs_)
-    chosen = NDCG(10).per_query(validation, solver.predict(validation))
-    verdict = solver.verdict(validation)
-    reference = NDCG(10).per_query(validation, solver._reference.scores(validation.X)[:, 0])
-    share = validation.query_weights / validation.query_weights.mean()
-    differs = NDCG(10).can_differ(validation)
-    np.testing.assert_allclose(verdict.differences, (share * (chosen - reference))[differs], atol=1e-12)
+    heavy = RankingData(validation.X, validation.y, validation.qid, query_weights=np.where(np.arange(40) < 3, 90, 1))
+    for data in (validation, heavy):
+        scores = np.column_stack([solver.predict(data), solver._reference.scores(data.X)[:, 0]])
+        differs = NDCG(10).can_differ(data)
+        assert not differs.all()
+        d, v = (NDCG(10).per_query(data, scores) @ [1, -1])[differs], data.query_weights[differs]
+        verdict = solver.verdict(data)
+        np.testing.assert_allclose(verdict.differences, d * v / v.mean(), atol=1e-12)
+        assert verdict.difference == pytest.approx(d @ v / v.sum(), abs=1e-12)
+    assert max(np.abs(verdict.differences)) > 1

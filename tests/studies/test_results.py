@@ -340,6 +340,7 @@ def test_verdicts_are_means_over_all_queries_after_seeds(results, tiny_problem):
 def test_findings_of_the_runs_are_counted(results):
     run = next(r for r in results if r.solver == "fsmrank")
     found = [judge(0.5 + d, np.full(400, 0.5), "test", "NDCG@10", 5, 20) for d in np.multiply.outer([-1, 0, 1], SPREAD)]
+    found[0] = found[0].with_chance(found[0])
     runs = [
         replace(run, verdict=verdict, fold=fold, configuration={**run.configuration, "fold": fold})
         for fold, verdict in enumerate(found, start=1)
@@ -347,6 +348,7 @@ def test_findings_of_the_runs_are_counted(results):
     (row,) = verdicts(Results(runs)).itertuples()
     assert (row.runs, row.loss, row.gain, row.equivalent) == (3, 1, 1, 0)
     assert row.verdict.n_differing == 1200
+    assert row.verdict.title.startswith("5 of 20 features: ")  # only the first run was no better than a random order
 
 
 SPREAD = np.tile([0.01, 0.03], 200)

@@ -106,19 +106,30 @@ def test_data_without_a_feature_are_refused_by_name(stored, command, tmp_path):
     assert "run has no model on all features; name another run with --against" in outcome.stderr
 
 
-def test_new_data_of_letor_have_numbers_for_names(stored, tmp_path):
+def test_new_data_of_letor_have_numbers_for_names_and_weights_count(stored, tmp_path):
     run, new = stored("run"), frame(2)
     new.to_csv(tmp_path / "new.csv", index=False)
     right = judge_on_new(run, tmp_path / "new.csv", label="bought", query="session")
+    heavy = new.session == new.session.iloc[0]
+    new[heavy].to_csv(tmp_path / "one.csv", index=False)
+    one = judge_on_new(run, tmp_path / "one.csv", label="bought", query="session")
+    values = json.loads((run / "result.json").read_text())
+    values["configuration"]["data"]["query_weight"] = "weight"
+    (run / "result.json").write_text(json.dumps(values))
+    new.assign(weight=1 + 10**9 * heavy).to_csv(tmp_path / "weighted.csv", index=False)
+    weighted = judge_on_new(run, tmp_path / "weighted.csv", label="bought", query="session")
+    assert weighted["difference"] == pytest.approx(one["difference"], abs=1e-6)
     lines = [
         f"{row.bought} qid:{row.session} " + " ".join(f"{f}:{getattr(row, name)!r}" for f, name in enumerate(NAMES, 1))
         for row in new.itertuples()
     ]
     (tmp_path / "new.txt").write_text("\n".join(lines) + "\n")
-    values = json.loads((run / "result.json").read_text())
     values |= {"feature_names": list("12345"), "negative": []}
     (run / "result.json").write_text(json.dumps(values))
     assert judge_on_new(run, tmp_path / "new.txt")["difference"] == right["difference"]
+    (tmp_path / "new.txt.weight").write_text("".join(f"{1 + 10**9 * h}\n" for h in heavy.groupby(new.session).first()))
+    assert judge_on_new(run, tmp_path / "new.txt")["difference"] == pytest.approx(one["difference"], abs=1e-6)
+    assert one["difference"] != pytest.approx(right["difference"], abs=1e-3)
 
 
 def test_trees_are_compared_with_another_run(stored, tmp_path):

@@ -86,6 +86,22 @@ def test_a_finished_cell_is_never_run_again(undisturbed, tiny_problem_file):
     assert set(starts(undisturbed).values()) == {1}
 
 
+def test_results_of_older_data_are_named(tmp_path):
+    lines = (f"{row % 2} qid:{row // 4} 1:{row % 3} 2:{row % 5}\n" for row in range(80))
+    (tmp_path / "set.txt").write_text("".join(lines))
+    text = 'name = "set"\n[data]\nsource = "letor"\nfile = "set.txt"\nsplit = {folds = 4}\n'
+    (tmp_path / "set.toml").write_text(text)
+    study = Study([tmp_path / "set.toml"], "rankrls", tmp_path / "s", folds=[1, 2]).run()
+    study.run()  # without a warning
+    (tmp_path / "set.txt.weight").write_text("1\n" * 79 + "2\n")
+    later = (tmp_path / "set.txt.weight").stat().st_mtime + 10
+    os.utime(tmp_path / "set.txt.weight", (later, later))
+    with pytest.warns(UserWarning, match="set.txt.weight is newer than 2 of 2 results of set, .* older data"):
+        study.run()
+    (tmp_path / "set.txt").unlink()
+    study.run()  # whoever has the results need not have the data
+
+
 def test_two_processes_share_the_work(tiny_problem_file, undisturbed, tmp_path):
     other = subprocess.Popen([sys.executable, "-c", RUNNER, str(tiny_problem_file), str(tmp_path)])
     while other.poll() is None and not (tmp_path / "starts.log").exists():

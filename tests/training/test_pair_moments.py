@@ -1,5 +1,7 @@
 """Moments by label sums against explicit differences."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +15,7 @@ from moerank.training import pair_moments
 from moerank.training.bins import Bins, step_moments, thresholds
 from moerank.training.masks import read_masks
 from moerank.training.pair_loss import DIFFERENCE, UNIT
-from moerank.training.pair_moments import PairMoments, backward_path, forward_path
+from moerank.training.pair_moments import PairMoments, QueryMoments, backward_path, forward_path
 
 
 def ranking_data(n_labels, dtype=np.float64, mean=0.0):
@@ -48,6 +50,17 @@ def test_single_precision_with_a_large_mean_keeps_its_digits():
     np.testing.assert_allclose(moments.gram, gram, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(moments.difference, difference, rtol=1e-10, atol=1e-11)
     assert PairMoments.of(data) is moments
+
+
+@pytest.mark.parametrize("weights", [None, np.arange(1, 43)])
+def test_large_labels_do_not_multiply_rounding_errors(weights):
+    data = ranking_data(5, mean=100.0)
+    large = RankingData(data.X, data.y + 10**9, data.qid, query_weights=weights)
+    small = RankingData(data.X, data.y, data.qid, query_weights=weights)
+    if weights is None:
+        np.testing.assert_allclose(PairMoments.of(large).difference, explicit(data)[2], rtol=1e-10, atol=1e-11)
+    for of in (PairMoments.of, QueryMoments.of, partial(QueryMoments.of, every_pair=True)):
+        np.testing.assert_allclose(of(large).difference, of(small).difference, rtol=1e-10, atol=1e-9)
 
 
 def loss(A, b, features):

@@ -122,7 +122,8 @@ def read_letor(
     check_at_least(1, or_none=True, n_features=n_features)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_letor reads one file, load_fold the three of a fold")
-    counts_file, weights_file = _find_file(path, ".query", ".group"), _find_file(path, ".weight")
+    counts_file = next(iter(files_beside(path, ".query", ".group")), None)
+    weights_file = next(iter(files_beside(path, ".weight")), None)
     limits = n_features or 0, n_features or LARGEST_FEATURE
     parser = _Parser(path, precision, *limits, nulls, counts_file, 0 if zero_based else 1)
     with path.open("rb", buffering=0) as stored, read.unpacked(path, stored) as file:
@@ -319,10 +320,11 @@ def _line_ends(text: bytes) -> int:
     return text.count(b"\n") + (n_returns and n_returns - text.count(b"\r\n"))
 
 
-def _find_file(path: Path, *endings: str) -> Path | None:
-    """Return the file with the counts or weights of `path`, see `load_letor`; None if there is none."""
+def files_beside(path: Path, *endings: str) -> list[Path]:
+    """Return the files with the counts and weights of `path` that are there, see `load_letor`."""
     plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    return next(filter(Path.is_file, (plain.with_name(plain.name + ending) for ending in endings)), None)
+    every = (plain.with_name(plain.name + ending) for ending in endings or (".query", ".group", ".weight"))
+    return list(filter(Path.is_file, every))
 
 
 def _numbers_beside(path: Path, form: str, what: str) -> Vector:
