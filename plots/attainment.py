@@ -3,8 +3,8 @@
     python plots/attainment.py STUDY [--out FOLDER]
 
 Draws `attainment-PROBLEM.png` for each problem of the study: the median surface of the training objectives
-on one fold, and a band between the quartiles. Only the searches of linear rankers are chosen: other rankers that draw
-have no front, and trees learn their training queries by heart.
+on one fold, and a band between the quartiles. Only the searches of linear rankers are chosen, because a ranker that can
+learn more fits the training queries better with any search.
 """
 
 from recipe import opened
@@ -16,6 +16,6 @@ FOLD = 1
 
 problems, results, out = opened(__doc__)
 for problem in problems:
-    searches = dict.fromkeys(result.solver for result in results.of(problem.name) if result.convergence)
+    searches = dict.fromkeys(run.solver for run in results.of(problem.name) if run.convergence and run.best.weights)
     figure = FIGURES["attainment"].draw(results, problem, fold=FOLD, solvers=list(searches))
     save_figure(figure, out / f"attainment-{problem.name}.png")

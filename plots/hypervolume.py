@@ -3,7 +3,8 @@
     python plots/hypervolume.py STUDY [--out FOLDER]
 
 Draws `hypervolume-PROBLEM.png` for each problem of the study: the mean over folds and seeds, and how much
-the seeds differ as a band. Only the searches are chosen: else a note below the figure names all other solvers.
+the seeds differ as a band. Only the searches of linear rankers are chosen, because a ranker that can learn more fits
+the training queries better with any search.
 """
 
 from recipe import opened
@@ -13,6 +14,6 @@ from moerank.figures.style import save_figure
 
 problems, results, out = opened(__doc__)
 for problem in problems:
-    searches = dict.fromkeys(result.solver for result in results.of(problem.name) if result.convergence)
+    searches = dict.fromkeys(run.solver for run in results.of(problem.name) if run.convergence and run.best.weights)
     figure = FIGURES["hypervolume"].draw(results, problem, solvers=list(searches))
     save_figure(figure, out / f"hypervolume-{problem.name}.png")

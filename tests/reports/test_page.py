@@ -20,7 +20,7 @@ from moerank.reports.rendering import html_report
 from moerank.reports.sections import results_section, sections, verdict_section
 from moerank.reports.study_report import Report, ReportTable, illustrations
 from moerank.studies.result import Certificate
-from moerank.studies.results import against_reference
+from moerank.studies.results import Results, against_reference
 from moerank.studies.study import Study
 
 
@@ -334,6 +334,18 @@ def test_ablations_are_compared_fold_by_fold_after_seeds(report, tiny_study):
         assert table.frame.loc[0, head] == pytest.approx((a - b).mean(), abs=1e-12)
         expected = stats.ttest_rel(a, b).pvalue if np.ptp(a - b) else float((a == b).all())
         assert table.frame.loc[0, f"p of {head}"] == pytest.approx(expected)
+
+
+def test_the_ensemble_cannot_lower_the_front_where_members_stay(tiny_study, monkeypatch):
+    def caption(keep):
+        ensemble = {"ensemble": {"keep_members": keep}}
+        runs = [replace(run, configuration=run.configuration | ensemble) for run in results]
+        monkeypatch.setattr(type(tiny_study), "results", lambda study: Results(runs, study.ablations))
+        return titled(Report(tiny_study))["Ablations"].tables[0].caption
+
+    results = tiny_study.results()
+    sentence = "By construction the ensemble cannot lower the training hypervolume."
+    assert caption(keep=True) == f"{caption(keep=False)} {sentence}"
 
 
 def test_instances_are_those_of_solvers_that_select_them(report):
