@@ -140,7 +140,7 @@ class Verdict(BaseModel):
     def headline(self) -> str:
         """The decision in a few words. A loss that these queries detect takes the word "use" back."""
         if self.no_better_than_chance:
-            return f"{self._size}, no better than a random order"
+            return f"{self._size}, not detectably better than a random order"
         if self.decision == "keep" or (self.decision in ("use", "try") and self.n_features == self.n_allowed):
             return f"Keep all {self.n_allowed} features"
         if self.decision == "limits":
@@ -199,7 +199,7 @@ class Verdict(BaseModel):
         return self.model_copy(update={"rival": sentence})
 
     def with_chance(self, other: Verdict) -> Self:
-        """Return the verdict with the remark that the selection is no better than a random order, if it is not.
+        """Return the verdict with a remark if the selection is not detectably better than a random order.
 
         `other` is the verdict on the selection against the mean of random orders.
         """

@@ -155,7 +155,7 @@ def test_labels_without_a_signal_are_named(command, tmp_path):
     (tmp_path / "x.csv").write_text("\n".join(rows))
     command("init", "x.csv")
     text = command("run", "x.toml", "--out", "r").stdout
-    assert " OF 3 FEATURES, NO BETTER THAN A RANDOM ORDER" in text
+    assert " OF 3 FEATURES, NOT DETECTABLY BETTER THAN A RANDOM ORDER" in text
     assert text.splitlines()[-1] == "  Next: check which columns hold the labels and the queries, or label more queries"
     chosen = Result.read_file(tmp_path / "r" / "result.json").best
     rest = command("run", "TINY").stdout

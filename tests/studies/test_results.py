@@ -348,7 +348,7 @@ def test_findings_of_the_runs_are_counted(results):
     (row,) = verdicts(Results(runs)).itertuples()
     assert (row.runs, row.loss, row.gain, row.equivalent) == (3, 1, 1, 0)
     assert row.verdict.n_differing == 1200
-    assert row.verdict.title.startswith("5 of 20 features: ")  # only the first run was no better than a random order
+    assert row.verdict.title.startswith("5 of 20 features: ")  # only the first run was not better than a random order
 
 
 SPREAD = np.tile([0.01, 0.03], 200)
