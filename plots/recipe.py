@@ -17,5 +17,11 @@ def opened(description: str) -> tuple[list[Problem], Results, Path]:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of the figures")
     arguments = parser.parse_args()
     study = mr.Study.load(arguments.study)
-    results = Results(study.results())
+    results = study.results()
     return [problem for problem in study.problems if problem.name in results.problems], results, arguments.out
+
+
+def searches_of(results: Results, problem: Problem) -> list[str]:
+    """Return the searches with linear rankers: with any search, a ranker that can learn more fits training better."""
+    runs = results.of(problem.name)
+    return list(dict.fromkeys(run.solver for run in runs if run.convergence and run.best.weights))

@@ -92,9 +92,17 @@ class Selection(Ranker):
         scores = np.column_stack([self.predict(test), reference.scores(self._table(test))[:, 0]])
         with_some, with_all = test.weighed(measure.per_query(test, scores)).T
         sizes = int(self.support_.sum()), int(np.count_nonzero(varying_for(ranker, train) | self.support_))
-        queries: Any = {"can_differ": measure.can_differ(test), "weights": test.query_weights}
-        against = " ".join(repr(ranker).split())
-        return judge(with_some, with_all, "test", measure.name, *sizes, margin=margin, against=against, **queries)
+        return judge(
+            with_some,
+            with_all,
+            "test",
+            measure.name,
+            *sizes,
+            can_differ=measure.can_differ(test),
+            weights=test.query_weights,
+            margin=margin,
+            against=" ".join(repr(ranker).split()),
+        )
 
 
 @dataclass(frozen=True, eq=False)

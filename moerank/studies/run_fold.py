@@ -479,10 +479,12 @@ def _verdict(
     if verdict is None:
         return None
     values, sizes = chosen.per_query["test"][metric.name], (verdict.n_features, verdict.n_allowed)
-    queries: Parameters = {"can_differ": metric.can_differ(test), "weights": test.query_weights}
+    can_differ, weights = metric.can_differ(test), test.query_weights
 
     def against(reference: ArrayLike) -> Verdict:
-        return judge(values, reference, "test", metric.name, *sizes, margin=margin, **queries)
+        return judge(
+            values, reference, "test", metric.name, *sizes, can_differ=can_differ, weights=weights, margin=margin
+        )
 
     orders = np.random.default_rng(0).random((test.n_documents, RANDOM_ORDERS))
     verdict = verdict.with_chance(against(test.weighed(metric.per_query(test, orders)).mean(axis=1)))

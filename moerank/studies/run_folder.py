@@ -169,9 +169,18 @@ def judge_on_new(
         values.append(data.weighed(metric.per_query(data, scores))[:, 0])
     size, other_size = len(result.best.features), len(other.features)
     margin = MARGIN if result.verdict is None else result.verdict.margin
-    queries: Any = {"can_differ": metric.can_differ(data), "weights": data.query_weights}
     chosen, reference = values
-    verdict = judge(chosen, reference, "new", metric.name, size, other_size, margin=margin, **queries)
+    verdict = judge(
+        chosen,
+        reference,
+        "new",
+        metric.name,
+        size,
+        other_size,
+        can_differ=metric.can_differ(data),
+        weights=data.query_weights,
+        margin=margin,
+    )
     others = f"all {other_size} features" if against is None else f"{other_size} of {against}"
     sizes = f"{size} feature{'s' * (size != 1)}"
     measured = ("finding", "equivalent", "difference", "metric", "margin", "n_queries", "n_differing")

@@ -403,7 +403,7 @@ class Study:
     def states(self) -> dict[Cell, str]:
         """Return the state of each cell, "finished", "failed" or "open", without reading results."""
         finished, failed = Store(self.out).done()
-        ended = dict.fromkeys(finished, "finished") | dict.fromkeys(failed, "failed")
+        ended = dict.fromkeys(failed, "failed") | dict.fromkeys(finished, "finished")
         return {cell: ended.get(cell.key, "open") for cell in self.cells()}
 
     def results(self) -> Results:
@@ -444,19 +444,21 @@ def warn_of_failures(failed: Mapping[Any, Json], n_cells: int, remedy: str) -> N
 def warn_of_newer_files(folder: Path, finished: Iterable[Cell], data: str | Path | None) -> None:
     """Warn if data, or a module that a solver or its settings name, changed after results that come from them."""
     groups: dict[tuple[str, str, int], list[Cell]] = {}
+    written: dict[Cell, float] = {}
     for cell in finished:
         groups.setdefault(("code", cell.solver.label, 0), []).append(cell)
         groups.setdefault(("data", cell.problem.name, cell.fold), []).append(cell)
+        written[cell] = (folder / "cells" / f"{cell.key}.json").stat().st_mtime
     results: dict[tuple[str, str, str], list[float]] = {}  # the times of those that come from a file
     for (kind, name, fold), cells in groups.items():
         files, cell = set[str](), cells[0]
         with suppress(FileNotFoundError):  # whoever has the results need not have the data
             files = files_of_code(cell.identity()) if kind == "code" else set(map(str, cell.problem.files(fold, data)))
-        written = [(folder / "cells" / f"{cell.key}.json").stat().st_mtime for cell in cells]
         for file in files:
-            results.setdefault((file, kind, name), []).extend(written)
+            results.setdefault((file, kind, name), []).extend(written[cell] for cell in cells)
     for (file, kind, name), times in results.items():
-        if n := sum(last_change(Path(file)) > time for time in times):
+        changed = last_change(Path(file))
+        if n := sum(changed > time for time in times):
             text = f"{file} is newer than {n:,} of {len(times):,} results of {name}, which may come from older {kind}"
             warnings.warn(f"{text}. Give {name} another name, or choose another folder, to run it again", stacklevel=3)
 

@@ -86,6 +86,13 @@ def test_a_finished_cell_is_never_run_again(undisturbed, tiny_problem_file):
     assert set(starts(undisturbed).values()) == {1}
 
 
+def test_a_cell_with_a_result_is_finished_even_if_another_process_failed(tiny_problem_file, tmp_path):
+    study = Study([tiny_problem_file], "rankrls", tmp_path, folds=[1]).run()
+    (cell,) = study.cells()
+    (tmp_path / "failures" / f"{cell.key}.json").write_text("{}")
+    assert study.states() == {cell: "finished"}
+
+
 def test_results_of_older_data_are_named(tmp_path):
     lines = (f"{row % 2} qid:{row // 4} 1:{row % 3} 2:{row % 5}\n" for row in range(80))
     (tmp_path / "set.txt").write_text("".join(lines))
