@@ -102,7 +102,8 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
             return
         if (children := self._children()) is not None:
             X, digests = children
-            F = self.evaluator.eval_rows(self.problem, self._unpacked(X, self._bits), digests, self)
+            given = X if getattr(self.problem, "packs", False) else self._unpacked(X, self._bits)
+            F = self.evaluator.eval_rows(self.problem, given, digests, self)
             self.off = X, F, digests
             self._advance(self._batch)
         self._post_advance()

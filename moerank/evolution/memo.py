@@ -114,23 +114,23 @@ class Records:
 class ArrayEvaluator(Evaluator):
     """pymoo evaluator that also takes strings as rows of an array, without individuals.
 
-    `collect`, if it is set, gets the rows and the objectives of each batch, as `callback` gets the individuals. `seen`
-    has the digests of all evaluated individuals.
+    `collect`, if it is set, gets the arguments of `Archive.add` for each batch, as `callback` gets the individuals.
+    `seen` has the digests of all evaluated individuals.
     """
 
-    collect: Callable[[Array, Matrix], object] | None = None
+    collect: Callable[..., object] | None = None
 
     def __init__(self) -> None:
         super().__init__()
         self.seen: set[bytes] = set()
 
     def eval_rows(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm) -> Matrix:
-        """Return the objectives of a batch (n, n_var) with these digests."""
+        """Return the objectives of a batch (n, n_var) with these digests; rows may be packed if the problem `packs`."""
         F = self._values(problem, X, digests, algorithm)[:, : problem.n_obj]
         self.n_eval += len(X)
         self.seen.update(digests)
         if self.collect is not None:
-            self.collect(X, F)
+            self.collect(X, F, n_bits=problem.n_var if _are_packed(X, problem) else None)
         return F
 
     def _eval(
@@ -147,6 +147,8 @@ class ArrayEvaluator(Evaluator):
 
     def _values(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm | None) -> Matrix:
         """Return F, G and H side by side."""
+        if _are_packed(X, problem):
+            return np.asarray(problem.objectives_of(X, digests))
         return np.column_stack(problem.evaluate(X, return_values_of=list("FGH"), algorithm=algorithm, digests=digests))
 
 
@@ -290,6 +292,11 @@ class Memo(Records, ArrayEvaluator):
         values = {name: value for batch in batches for name, value in batch.items()}
         self.resumed = self.repeating = bool(values)
         return values
+
+
+def _are_packed(X: Array, problem: Problem) -> bool:
+    """Return whether the rows are packed bits for a stage that takes them."""
+    return X.dtype == np.uint8 and getattr(problem, "packs", False)
 
 
 def _sizes(problem: Problem) -> list[int]:

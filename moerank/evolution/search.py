@@ -62,9 +62,10 @@ class Archive:
         """The members' rows, shape (n_members, n_var)."""
         return np.array(self._rows) if self._rows else np.empty((0, 0))
 
-    def add(self, X: Sequence[Array] | Array, F: Array) -> None:
+    def add(self, X: Sequence[Array] | Array, F: Array, *, n_bits: int | None = None) -> None:
         """Add the individuals `X`, shape (n, n_var), with the objectives `F`, shape (n, n_objectives).
 
+        `X` may have rows that np.packbits has packed; `n_bits` then is their number of bits.
         Raises a ValueError if F holds NaN.
         """
         F = np.asarray(F, np.float64)
@@ -83,7 +84,9 @@ class Archive:
         if best == list(range(n_old)):
             return
         # A new list and array, because a history may hold the old ones.
-        self._rows = [self._rows[i] if i < n_old else X[i - n_old].copy() for i in best]
+        unpacked = np.copy if n_bits is None else partial(np.unpackbits, count=n_bits)
+        rows = [self._rows[i] if i < n_old else unpacked(X[i - n_old]) for i in best]
+        self._rows = rows if n_bits is None else [row.view(np.bool_) for row in rows]
         self.F = merged[best]
         self.F.setflags(write=False)
 

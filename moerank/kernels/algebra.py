@@ -171,19 +171,24 @@ def solve(L: Matrix, chosen: Mask, b: Vector, x: Vector) -> None:
 
 
 @kernel
-def ridge_subsets(B: Matrix, rhs: Vector, feature_mask: Mask) -> Matrix:
-    """Return the solutions W (n_individuals, n_features) of B w = rhs on each feature subset, 0 off it.
+def ridge_subsets(B: Matrix, rhs: Matrix, feature_mask: Mask) -> Matrix:
+    """Return the solutions of systems B (n_systems, n_features, n_features) on each feature subset, 0 off it.
 
-    O(n_individuals · k³ / 3).
+    Shape (n_individuals · n_systems, n_features), the systems of an individual one after the other. `rhs` has the shape
+    (n_systems, n_features). O(n_individuals · n_systems · k³ / 3).
     """
-    W = np.zeros(feature_mask.shape)
+    n_individuals, n_features = feature_mask.shape
+    n_systems = len(B)
+    W = np.zeros((n_individuals * n_systems, n_features))
     largest = 0
     for row in range(len(feature_mask)):
         largest = max(largest, feature_mask[row].sum())
     L = np.empty((largest, largest))
-    for row in range(len(feature_mask)):
-        _factor_one(B, np.flatnonzero(feature_mask[row]), L)
-        solve(L, feature_mask[row], rhs, W[row])
+    for row in range(n_individuals):
+        chosen = np.flatnonzero(feature_mask[row])
+        for system in range(n_systems):
+            _factor_one(B[system], chosen, L)
+            solve(L, feature_mask[row], rhs[system], W[row * n_systems + system])
     return W
 
 

@@ -182,6 +182,36 @@ def store_mask(typing_context: BaseContext, words: types.Array, index: types.Int
 
 
 @intrinsic
+def store_eight(
+    typing_context: BaseContext,
+    words: types.Array,
+    first: types.Integer,
+    rows: types.Array,
+    n_bytes: types.Integer,
+    byte: types.Integer,
+) -> Intrinsic:
+    """Write the bits of a byte of each row, from the highest on, to eight words from `first` on, bit l for row l.
+
+    `rows` (lanes, n_bytes) is C-contiguous.
+    """
+    width, octet = words.dtype.bitwidth, ir.IntType(8)
+
+    def build(builder: ir.IRBuilder, words: ir.Value, first: ir.Value, rows: ir.Value, *of_row: ir.Value) -> None:
+        n_bytes, position = of_row
+        bits = _undefined(ir.VectorType(octet, width))
+        for row in range(width):
+            bits = builder.insert_element(bits, builder.load(builder.gep(rows, [position])), INT32(row))
+            position = builder.add(position, n_bytes)
+        for k in range(8):
+            highest = builder.icmp_signed("<", bits, ir.Constant(bits.type, None))
+            word = builder.bitcast(highest, ir.IntType(width))
+            builder.store(word, builder.gep(words, [builder.add(first, INT64(k))]))
+            bits = builder.add(bits, bits)
+
+    return _lowered(types.void(words, types.int64, rows, types.int64, types.int64), build)
+
+
+@intrinsic
 def blend(typing_context: BaseContext, mask: LaneType, chosen: LaneType, otherwise: LaneType) -> Intrinsic:
     """Return, lane by lane, `chosen` where `mask` is set and `otherwise` where it is not."""
     return _lowered(chosen(mask, chosen, otherwise), lambda builder, *values: builder.select(*values))

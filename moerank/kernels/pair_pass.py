@@ -7,9 +7,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
+from moerank.arrays import Floats, Integers, Mask, Matrix, Packed, Vector, Words
 from moerank.kernels.compiled import kernel
-from moerank.kernels.lanes import blend, load, load_mask, spread, store, store_mask
+from moerank.kernels.lanes import blend, load, load_mask, spread, store, store_eight, store_mask
 
 # `first`, `winner` and `worse` of `PreferencePairs`: the pairs by their better document.
 PairGroups: TypeAlias = tuple[Integers, NDArray[np.int32], NDArray[np.int32]]
@@ -174,14 +174,10 @@ def pull_back(X: Floats, documents: Floats, used: Integers, partial: Floats, fea
 
 
 @kernel
-def pack_lanes(rows: Mask, words: Words) -> None:
-    """Pack bool rows (at most lanes, n_pairs) into one word per pair, bit l for row l."""
-    words[:] = 0
-    for lane in range(len(rows)):
-        row = rows[lane]
-        bit = words.dtype.type(1 << lane)
-        for k in range(len(words)):  # a product, as the compiler widens a shift by a variable to 64 bits
-            words[k] |= words.dtype.type(row[k]) * bit
+def pack_lanes(rows: Packed, words: Words) -> None:
+    """Turn rows of packed bits (lanes, n_bytes), C-contiguous, into words (8 n_bytes,), bit l for row l."""
+    for byte in range(rows.shape[1]):
+        store_eight(words, 8 * byte, rows, rows.shape[1], byte)
 
 
 @kernel

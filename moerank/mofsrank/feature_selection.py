@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, combinations, islice
 from math import comb
 
@@ -17,7 +17,7 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.evolution.bit_search import first_of_equals
 from moerank.evolution.operators import CROSSOVER, Decay, Form, Importance, Redundancy
-from moerank.kernels.algebra import plus_ridge
+from moerank.kernels.algebra import plus_ridge, ridge_subsets
 from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.mofsrank.instance_selection import evenly_spaced
@@ -27,7 +27,7 @@ from moerank.mofsrank.settings import FEATURE_DEFAULTS, Limits
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import AdditiveRLS, AnyRanker, FitnessBackend, Population, RankRLS, as_backend, nested_masks
 from moerank.rankers.importance import single_feature_values
-from moerank.rankers.population import side_by_side, train_population
+from moerank.rankers.population import of_weights, side_by_side, train_population
 from moerank.rankers.rank_rls import TARGETS
 from moerank.selectors.best_subset import BestSubset
 from moerank.training.masks import Unit
@@ -266,8 +266,18 @@ class FeatureSelection(Stage):
         rankers, _, errors = self.most_accurate(X)
         return self._judged(self.feature_mask(X), rankers, measured_errors=errors)
 
+    @cached_property
+    def _systems(self) -> tuple[Matrix, Matrix] | None:
+        """The normal equations on each instance subset, if the backend solves such."""
+        if type(self.backend) is not RankRLS:  # a subclass may train in another way
+            return None
+        return self.backend.systems(self.train, self._subsets, self.unit, self.workers)
+
     def _train(self, masks: Mask) -> Population:
         """Train each feature mask on each instance subset; the rankers of a mask stand side by side."""
+        if self._systems is not None:
+            masks = np.ascontiguousarray(masks)
+            return of_weights(np.concatenate(in_pieces(partial(ridge_subsets, *self._systems), masks, self.workers)))
 
         def train(subset: Mask | None, masks: Mask) -> Population:
             return train_population(self.backend, self.train, pair_mask=subset, feature_mask=masks, unit=self.unit)

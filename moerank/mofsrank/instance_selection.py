@@ -8,7 +8,7 @@ from typing import get_args
 
 import numpy as np
 
-from moerank.arrays import Integers, Mask, Matrix
+from moerank.arrays import Array, Integers, Mask, Matrix
 from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.ranking_data import n_pairs_of_documents, n_pairs_of_queries
@@ -19,7 +19,8 @@ from moerank.metrics import Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import AnyRanker, FitnessBackend, Population, as_backend, side_by_side, train_population
-from moerank.training.masks import Unit
+from moerank.rankers.base import Trainer
+from moerank.training.masks import Unit, n_ones
 
 MOST_PAIRS = 1_000_000  # for which a bit stands for a pair by default
 
@@ -94,6 +95,7 @@ class InstanceSelection(Stage):
         )
         self.unit = unit
         self.density = density
+        self.packs = unit == "pair" and getattr(type(self.backend), "fit_population", None) is Trainer.fit_population
 
     def operators(self) -> Operators:
         """Return sparse sampling, uniform crossover, bit flips and elimination of equal strings by digest."""
@@ -104,14 +106,14 @@ class InstanceSelection(Stage):
             "eliminate_duplicates": DigestDuplicates(),
         }
 
-    def _is_empty(self, X: Mask) -> Mask:
+    def _is_empty(self, X: Array) -> Mask:
         """Return whether no pair is left to train on."""
         return super()._is_empty(X) if self.unit == "pair" else n_pairs_kept(self.train, self.unit, X) == 0
 
-    def _train(self, X: Mask) -> Population:
+    def _train(self, X: Array) -> Population:
         return train_population(self.backend, self.train, pair_mask=X, unit=self.unit)
 
-    def _candidates(self, X: Mask) -> Candidates:
+    def _candidates(self, X: Array) -> Candidates:
         return self._judged(
             np.ones((len(X), self.train.n_features), bool),
             side_by_side(in_pieces(self._train, X, self.workers)),
@@ -124,10 +126,10 @@ def default_unit(train: RankingData) -> Unit:
     return "pair" if train.n_pairs <= MOST_PAIRS and not train.is_weighted else "query"
 
 
-def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> Integers:
-    """Return the number of preference pairs that each row of `masks` (n_individuals, n_units) keeps."""
+def n_pairs_kept(train: RankingData, unit: Unit, masks: Array) -> Integers:
+    """Return the number of preference pairs that each row of `masks` (n_individuals, n_units), or packed row, keeps."""
     if unit == "pair":
-        return np.array([np.count_nonzero(mask) for mask in masks], np.int64)
+        return n_ones(np.packbits(masks, axis=1) if masks.dtype == np.bool_ else masks)
     return n_pairs_of_queries(train, masks) if unit == "query" else n_pairs_of_documents(train, masks)
 
 

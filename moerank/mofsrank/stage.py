@@ -119,7 +119,13 @@ class Stage(Problem):  # type: ignore[misc]
                 f"{type(self).__name__}: strings must be bool, but the algorithm makes {X.dtype}; give it the "
                 "operators of the problem, as in NSGA2(100, **problem.operators())"
             )
-        digests = digests or row_digests(X)
+        out["F"] = self.objectives_of(X, digests or row_digests(X))
+
+    packs = False
+    """Whether `objectives_of` also takes rows of bits that np.packbits has packed."""
+
+    def objectives_of(self, X: Array, digests: list[bytes]) -> Matrix:
+        """Return the objectives (n, n_objectives) of strings with these digests; known ones are looked up."""
         first = {digest: i for i, digest in reversed(list(enumerate(digests))) if digest not in self._cached}
         if first:
             new = sorted(first.values())
@@ -133,7 +139,7 @@ class Stage(Problem):  # type: ignore[misc]
             if usable.any():
                 F[usable] = (self.slices or self).measure(rows if usable.all() else rows[usable])
             self._cached |= {digests[i]: values for i, values in zip(new, F, strict=True)}
-        out["F"] = np.array([self._cached[digest] for digest in digests])
+        return np.array([self._cached[digest] for digest in digests])
 
     def measure(self, X: Array) -> Matrix:
         """Return the objectives (n, n_objectives) of non-empty individuals, without looking them up."""

@@ -469,7 +469,8 @@ class Trainer(Ranker, Generic[Trained]):
         ----------
         train : RankingData
         pair_mask : ndarray of bool, shape (n_individuals, n_units) or (n_units,), optional
-            The units that each individual trains on; all individuals share a mask of one axis.
+            The units that each individual trains on; all individuals share a mask of one axis. Rows of pairs may be
+            packed, ``np.packbits(pair_mask, axis=1)``.
         feature_mask : ndarray of bool, shape (n_individuals, n_features) or (n_features,), optional
             The features that each individual may use, at least one.
         start : ndarray, shape (n_individuals, n_features), optional

@@ -253,8 +253,14 @@ def train_population(
             f"{type(backend).__name__}.fit_population must return weights of shape ({size}, {train.n_features}), or an "
             f"object with a method scores(X), not {type(result).__name__} of shape {np.shape(result)}"
         )
-    # Features of 10²⁵ overflow in the squares of a solver: such a ranker scores every document alike.
-    W = np.ascontiguousarray(result, np.float64)
+    return of_weights(np.ascontiguousarray(result, np.float64))
+
+
+def of_weights(W: Matrix) -> LinearPopulation:
+    """Return trained linear rankers (n_individuals, n_features); one whose training overflowed has weights of 0.
+
+    Features of 10²⁵ overflow in the squares of a solver: such a ranker scores every document alike.
+    """
     finite = np.isfinite(W).all(axis=1, keepdims=True)
     return LinearPopulation(W if finite.all() else np.where(finite, W, 0.0))
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal
+from itertools import chain
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,9 +15,10 @@ from moerank.arrays import Mask, Matrix
 from moerank.checks import NotNegative, Positive, check_share, check_square
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.algebra import plus_ridge, product, ridge_subsets, square
+from moerank.kernels.threads import in_pieces
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.base import Backend, Grid, LinearRanker
-from moerank.training.masks import Masks
+from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_loss import DIFFERENCE, SQUARED, UNIT, Target
 from moerank.training.pair_moments import PairMoments, QueryMoments, centred, solve_positive_definite
 from moerank.training.pairs import CountedPairs, ListedPairs, pairs_for
@@ -23,6 +26,9 @@ from moerank.training.pairs import CountedPairs, ListedPairs, pairs_for
 TargetName = Literal["unit", "difference"]
 
 TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
+
+# Normal equations: (n_systems, n_features, n_features) and (n_systems, n_features).
+Systems: TypeAlias = tuple[Matrix, Matrix]
 
 
 @dataclass(eq=False, repr=False)
@@ -88,43 +94,56 @@ class RankRLS(Backend):
     _takes_weights = True
 
     def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Matrix:
-        target = DIFFERENCE if self.loss == "query" else TARGETS[self.target]
-        queries = masks.of_unit("query")
-        if self.loss == "query" and masks.choose_units and queries is None:
+        systems = self._systems(train, masks)
+        if systems is None:  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
+            pairs = pairs_for(train, masks, self._target)
+            return self._solved(SQUARED, 0.5 / self.alpha, pairs, masks, start)
+        if masks.own is None:
+            return ridge_subsets(*systems, np.ascontiguousarray(masks.features))
+        own = zip(*systems, masks.features, strict=True)
+        return np.concatenate([ridge_subsets(A[None], b[None], mask[None]) for A, b, mask in own])
+
+    def systems(self, train: RankingData, subsets: Sequence[Mask | None], unit: Unit, workers: int) -> Systems:
+        """Return the normal equations on each subset of units, for `ridge_subsets`; the threads share the subsets."""
+        self._check_parameters()
+
+        def of(some: Sequence[Mask | None]) -> list[Any]:
+            return [self._systems(train, read_masks(train, subset, None, unit)) for subset in some]
+
+        A, b = zip(*chain.from_iterable(in_pieces(of, subsets, workers, 1)), strict=True)
+        return np.concatenate(A), np.concatenate(b)
+
+    @property
+    def _target(self) -> Target:
+        return DIFFERENCE if self.loss == "query" else TARGETS[self.target]
+
+    def _systems(self, train: RankingData, masks: Masks) -> Systems | None:
+        """Return the normal equations of the units that all individuals share, or of each individual's own queries.
+
+        Individuals with other units of their own have none.
+        """
+        queries, of_query = masks.of_unit("query"), self.loss == "query"
+        if of_query and masks.choose_units and queries is None:
             raise ValueError(
                 'RankRLS(loss="query") sums over all document pairs of a query and takes no pair_mask of pairs or '
                 'documents; use loss="pair", or select queries, instance_selection={"unit": "query"}'
             )
-        if self.loss == "query" and queries is None:
-            return self._closed_form(*_query_loss_system(train), masks.features)
-        if self.loss == "pair" and masks.unit != "pair":
-            CountedPairs.of(train, target).counts(masks)  # refuses documents or queries without a pair
-        if queries is not None and (self.loss == "query" or QueryMoments.fit(train)):
-            return self._on_queries(train, queries, masks, target)
+        if not of_query and masks.unit != "pair":
+            CountedPairs.of(train, self._target).counts(masks)  # refuses documents or queries without a pair
+        if queries is not None and (of_query or QueryMoments.fit(train)):
+            squares, moments = QueryMoments.means(train, queries, self._target, every_pair=of_query)
+            # The query loss is a sum over queries, the pair loss a mean over pairs.
+            alphas = self.alpha / (queries.sum(axis=1) if of_query else np.ones(len(queries)))
+            return squares + alphas[:, None, None] * np.eye(train.n_features), moments
         if train.is_weighted and (masks.own is not None or masks.of_unit("pair") is not None):
             raise ValueError(
                 f"{train.name}: RankRLS takes no weights of queries or documents where pairs or documents are chosen. "
                 'Select queries, instance_selection={"unit": "query"}, or none, instance_selection=False'
             )
-        if masks.own is None:
-            return self._closed_form(*_shared_moments(train, masks, target), masks.features)
-        # The same objective divided by 2 alpha is RankSVM's, with the squared loss.
-        return self._solved(SQUARED, 0.5 / self.alpha, pairs_for(train, masks, target), masks, start)
-
-    def _closed_form(self, A: Matrix, b: Matrix, features: Mask) -> Matrix:
-        return ridge_subsets(plus_ridge(A, self.alpha), b, np.ascontiguousarray(features))
-
-    def _on_queries(self, train: RankingData, queries: Mask, masks: Masks, target: Target) -> Matrix:
-        """Train on the queries in each row, or in the one row that all share, from a matrix for each query."""
-        of_query = self.loss == "query"
-        squares, moments = QueryMoments.means(train, queries, target, every_pair=of_query)
-        # The query loss is a sum over queries, the pair loss a mean over pairs.
-        alphas = self.alpha / (queries.sum(axis=1) if of_query else np.ones(len(queries)))
-        squares += alphas[:, None, None] * np.eye(train.n_features)
-        if masks.own is None:
-            return ridge_subsets(squares[0], moments[0], masks.features)
-        own = zip(squares, moments, masks.features, strict=True)
-        return np.concatenate([ridge_subsets(A, b, mask[None]) for A, b, mask in own])
+        if masks.own is not None:
+            return None
+        A, b = _query_loss_system(train) if of_query else _shared_moments(train, masks, self._target)
+        return plus_ridge(A, self.alpha)[None], b[None]
 
     def leave_query_out(
         self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None

@@ -193,7 +193,7 @@ class BestSubset(Selection, LinearRanker):
             raise ValueError(f"no subset of the features of {train.name} keeps the limits; loosen them")
         masks = np.zeros((len(sizes), train.n_features), bool)
         masks[:, order] = np.repeat(result.subset[sizes], np.diff(units.first), axis=1)
-        W = ridge_subsets(A, moments.unit, masks)
+        W = ridge_subsets(A[None], moments.unit[None], masks)
         losses = 1.0 - W @ moments.unit
         if (np.abs(losses - result.loss[sizes]) > LOSS_TOLERANCE * losses).any():
             raise lost

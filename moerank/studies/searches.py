@@ -133,9 +133,9 @@ class TimedArchive(Archive):
         """Rankers that were trained; for problems that do not count them, the evaluations."""
         return int(getattr(self.problem, "n_trained", self.n_evaluations))
 
-    def add(self, X: Sequence[Array] | Array, F: Array) -> None:
+    def add(self, X: Sequence[Array] | Array, F: Array, *, n_bits: int | None = None) -> None:
         """Add individuals; see `Archive`."""
-        super().add(X, F)
+        super().add(X, F, n_bits=n_bits)
         before, self.n_evaluations = self.n_evaluations, self.n_evaluations + len(F)
         members = set(map(tuple, self.F.tolist()))
         for number, row in enumerate(map(tuple, np.asarray(F, float).tolist()), before + 1):

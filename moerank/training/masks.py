@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from moerank.arrays import Mask
+from moerank.arrays import Array, Integers, Mask, Packed
 from moerank.checks import check_choice
 from moerank.data import RankingData
 
@@ -21,7 +21,7 @@ class Masks:
     features: Mask  # (n_individuals, n_features)
     unit: Unit = "pair"
     shared: Mask | None = None  # (n_units,), None for all
-    own: Mask | None = None  # (n_individuals, n_units)
+    own: Array | None = None  # (n_individuals, n_units), packed if the units are pairs
 
     @property
     def of_all(self) -> Hashable:
@@ -43,7 +43,7 @@ class Masks:
 def read_masks(
     train: RankingData, pair_mask: Mask | None = None, feature_mask: Mask | None = None, unit: Unit = "pair"
 ) -> Masks:
-    """Check the masks of a population; `pair_mask` has a column for each `unit`.
+    """Check the masks of a population; `pair_mask` has a column for each `unit`, or packed rows of pairs.
 
     A ValueError names the row for a wrong shape or type, and for an individual without a feature or without a unit.
     """
@@ -56,6 +56,8 @@ def read_masks(
     features = np.ones(train.n_features, np.bool_) if features is None else features
     shared = units if units is not None and units.ndim == 1 and not units.all() else None
     own = units if units is not None and units.ndim == 2 else None
+    if own is not None and unit == "pair":
+        own = np.packbits(own, axis=1) if own.dtype == bool else np.ascontiguousarray(own)
     if features.ndim == 1:
         features = np.tile(features, (1 if own is None else len(own), 1))
     if own is not None and len(own) != len(features):
@@ -63,11 +65,27 @@ def read_masks(
     return Masks(features, "pair" if shared is own is None else unit, shared, own)
 
 
-def _checked_mask(mask: Mask | None, name: str, thing: str, width: int) -> Mask | None:
+def n_ones(rows: Packed) -> Integers:
+    """Return the number of ones in each row of packed bits."""
+    words = np.zeros((len(rows), -(-rows.shape[1] // 8)), np.uint64)
+    words.view(np.uint8)[:, : rows.shape[1]] = rows
+    return np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+
+
+def _are_packed(rows: Array, width: int) -> bool:
+    """Return whether these are rows of so many bits that np.packbits has packed."""
+    if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != -(-width // 8):
+        return False
+    return width % 8 == 0 or not (rows[:, -1] & (255 >> width % 8)).any()
+
+
+def _checked_mask(mask: Array | None, name: str, thing: str, width: int) -> Array | None:
     if mask is None:
         return None
     mask = np.asarray(mask)
-    if mask.dtype != bool:
+    if thing == "pair" and _are_packed(mask, width):
+        width = mask.shape[1]
+    elif mask.dtype != bool:
         raise ValueError(f"{name} must be an array of bool, not of {mask.dtype}")
     if mask.ndim not in (1, 2) or mask.shape[-1] != width:
         raise ValueError(f"{name} must have shape (n_individuals, {width}) or ({width},), not {mask.shape}")

@@ -25,7 +25,7 @@ from moerank.kernels.pair_pass import curvature_pass, hinge_pass, pack_lanes, pr
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
 from moerank.kernels.tiles import own_features
 from moerank.training import pair_loss
-from moerank.training.masks import Masks
+from moerank.training.masks import Masks, n_ones
 from moerank.training.pair_loss import UNIT, PairLoss, PairModel, Target
 from moerank.training.pair_moments import PairMoments, solve_positive_definite
 
@@ -47,6 +47,8 @@ _SINGLE, _DOUBLE = lanes(np.float32), lanes(np.float64)
 
 def _fill_up(values: NDArray[Element], n_lanes: int) -> NDArray[Element]:
     """Return the values (n, …) of a group of individuals as (n_lanes, …), with zeros in the lanes left over."""
+    if len(values) == n_lanes:
+        return values
     return np.concatenate((values, np.zeros((n_lanes - len(values), *values.shape[1:]), values.dtype)))
 
 
@@ -203,14 +205,15 @@ class ListedPairs:
         A lane without an individual has no pair and is idle. The words are valid until the next group.
         """
         n_lanes = lanes(precision)
-        words = np.full(len(self), 2**n_lanes - 1, word_type(n_lanes))
+        words = np.full(-(-len(self) // 8) * 8, 2**n_lanes - 1, word_type(n_lanes))
         for begin in range(0, len(masks.features), n_lanes):
             rows = slice(begin, begin + n_lanes)
             counts = np.where(np.arange(n_lanes) < len(masks.features) - begin, len(self), 0)
             if masks.own is not None:
-                counts = _fill_up(np.array([np.count_nonzero(row) for row in masks.own[rows]]), n_lanes)
-                pack_lanes(masks.own[rows], words)
-            yield rows, words, counts
+                own = _fill_up(masks.own[rows], n_lanes)
+                counts = n_ones(own)
+                pack_lanes(own, words)
+            yield rows, words[: len(self)], counts
 
     def _start_scores(self, model: PairModel) -> NDArray[np.float32]:
         """Return the scores (n_documents,) of the model's minimum with all features, as a population's pass does."""

@@ -98,6 +98,21 @@ def test_uniform_crossover_exchanges_each_gene_independently():
     assert plausible(np.bincount(patterns, minlength=2048), np.ones(2048))
 
 
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("n", [5, 46, 1001, 600_001])
+def test_matings_draw_the_bytes_of_one_after_the_other(n, packed):
+    """However many short strings are crossed at once, and however long they are."""
+    X, rng = SEEDED(5).random((14, n)) < 0.5, SEEDED(6)
+    first, second = (half.copy() for half in np.split(X, 2))
+    for k in np.flatnonzero(rng.random(7) < 0.9):
+        bits = np.unpackbits(np.frombuffer(rng.bytes(-(-n // 8)), np.uint8), count=n).view(bool)
+        first[k], second[k] = np.where(bits, second[k], first[k]), np.where(bits, first[k], second[k])
+    given = np.packbits(X, axis=1) if packed else X.copy()
+    children = UniformCrossover(prob=0.9).cross(Problem(n_var=n), given, random_state=SEEDED(6))
+    expected = np.concatenate((first, second))
+    np.testing.assert_array_equal(children, np.packbits(expected, axis=1) if packed else expected)
+
+
 def mutated(mutation, X, seed=0):
     population = Population.new("X", list(X))
     result = mutation.do(Problem(n_var=X.shape[1]), population, random_state=SEEDED(seed))

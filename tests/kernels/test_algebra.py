@@ -60,9 +60,12 @@ def system(n=9, seed=0):
 
 def test_ridge_subsets_solve_each_principal_system():
     B, rhs, masks = system()
-    for w, mask in zip(ridge_subsets(B, rhs, masks), masks, strict=True):
-        np.testing.assert_allclose(w[mask], np.linalg.solve(B[np.ix_(mask, mask)], rhs[mask]), rtol=1e-10)
-        assert not w[~mask].any()
+    systems = np.array([B, B + np.eye(len(B))]), np.array([rhs, -rhs])
+    W = ridge_subsets(*systems, masks).reshape(len(masks), 2, -1)
+    for pair, mask in zip(W, masks, strict=True):
+        for w, A, b in zip(pair, *systems, strict=True):
+            np.testing.assert_allclose(w[mask], np.linalg.solve(A[np.ix_(mask, mask)], b[mask]), rtol=1e-10)
+            assert not w[~mask].any()
 
 
 def test_equal_neighbours_share_a_factor_and_solve_alike():
@@ -81,7 +84,7 @@ def test_equal_features_of_large_scale_share_the_weight_that_one_alone_has(scale
     """Rounding takes the ridge of 1 off the second pivot: the weights add up as in ridge regression all the same."""
     x, y = scale * np.linspace(-1.0, 1.0, 9), np.arange(9.0)
     X = np.column_stack([x, x])
-    W = ridge_subsets(X.T @ X + np.eye(2), X.T @ y, np.array([[True, True], [True, False]]))
+    W = ridge_subsets((X.T @ X + np.eye(2))[None], (X.T @ y)[None], np.array([[True, True], [True, False]]))
     assert W[0].sum() == pytest.approx(x @ y / (x @ x), rel=1e-6)
     assert W[1, 0] == pytest.approx(x @ y / (x @ x), rel=1e-6)
 

@@ -234,6 +234,20 @@ def test_single_rows_have_the_bits_of_the_batch(noisy_data, backend):
     assert not W[~features].any()
 
 
+def test_packed_pairs_train_the_same_rankers(backend):
+    """Of 18 individuals two groups of lanes are not full; the last byte of a row is not full, either."""
+    data = make_planted(n_queries=20, seed=1).data
+    assert data.n_pairs % 8
+    pairs = np.random.default_rng(2).random((18, data.n_pairs)) < 0.3
+    packed = np.packbits(pairs, axis=1)
+    W = backend.fit_population(data, pair_mask=pairs)
+    np.testing.assert_array_equal(backend.fit_population(data, pair_mask=np.asfortranarray(packed)), W)
+    with pytest.raises(ValueError, match="must be an array of bool, not of uint8"):  # a bit behind the last pair
+        backend.fit_population(data, pair_mask=packed | 1)
+    with pytest.raises(ValueError, match="must be an array of bool, not of uint8"):
+        backend.fit_population(data, pair_mask=pairs.astype(np.uint8))
+
+
 @pytest.mark.parametrize(
     ("masks", "message"),
     [
