@@ -38,7 +38,7 @@ Factory: TypeAlias = Callable[[int, Operators], Algorithm]
 Batch: TypeAlias = tuple[Array, Matrix, list[bytes]]  # strings, their objectives and their digests
 
 
-SHARED_BITS = 2**16  # bits of a string from which threads share the strings of a batch
+SHARED_BITS = 2**15  # bits of a string from which threads share the strings of a batch
 
 
 class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
@@ -102,7 +102,7 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
             return
         if (children := self._children()) is not None:
             X, digests = children
-            given = X if getattr(self.problem, "packs", False) else self._unpacked(X, self._bits)
+            given = X if getattr(self.problem, "packs", False) else self._unpacked(X)
             F = self.evaluator.eval_rows(self.problem, given, digests, self)
             self.off = X, F, digests
             self._advance(self._batch)
@@ -120,7 +120,6 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         X, F, digests = self._arrays(infills)
         self._strings = np.empty((max(len(X), self.pop_size), *X.shape[1:]), X.dtype)
         self._memory = np.empty((self.n_offsprings + 1, *X.shape[1:]), X.dtype)
-        self._bits = np.empty((self._packs * self.n_offsprings, self.problem.n_var), np.bool_)
         self._slots, self.F, self._digests, self._born = np.empty(0, np.int64), F[:0], list[bytes](), list[int]()
         self._select(X, F, digests, len(X))
 
@@ -132,13 +131,14 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
     def _children(self) -> tuple[Array, list[bytes]] | None:
         """Return a batch of new strings with their digests, or None if mating gives none."""
         seen, digests, batch = set(self._digests), list[bytes](), self._memory
+        workers = getattr(self.problem, "workers", 1) if self.problem.n_var >= SHARED_BITS else 1
         for _ in range(self.mating.n_max_iterations):
             begin = len(digests)
             n_matings = -(-(self.n_offsprings - begin) // 2)
             winners = _tournament_winners(self.F, self._crowding, 2 * n_matings, self.random_state)
             X = self._mate(winners, batch[begin : begin + len(winners)])
             in_batch = np.may_share_memory(X, batch)
-            for row, digest in enumerate(chain.from_iterable(self._in_pieces(row_digests, X))):
+            for row, digest in enumerate(chain.from_iterable(in_pieces(row_digests, X, workers))):
                 if digest in seen or len(digests) == self.n_offsprings:
                     continue
                 if not in_batch or begin + row > len(digests):  # long strings are copied only to close gaps
@@ -164,22 +164,9 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         X = np.array([pack(individual.X) for individual in population])
         return X, np.array([individual.F for individual in population]), row_digests(X)
 
-    def _unpacked(self, X: Array, memory: Array | None = None) -> Array:
-        """Return the rows as the problem takes them, in `memory` or in new memory."""
-        if not self._packs:
-            return X
-        bits = np.empty((len(X), self.problem.n_var), np.bool_) if memory is None else memory[: len(X)]
-
-        def unpack(rows: range) -> None:
-            for row in rows:
-                bits[row] = np.unpackbits(X[row], count=self.problem.n_var).view(np.bool_)
-
-        self._in_pieces(unpack, range(len(X)))
-        return bits
-
-    def _in_pieces(self, work: Callable[[Any], Any], rows: Sequence[Any] | Array) -> list[Any]:
-        """Return the results of `work` for pieces of the rows; the threads of a stage share long strings."""
-        return in_pieces(work, rows, getattr(self.problem, "workers", 1) if self.problem.n_var >= SHARED_BITS else 1)
+    def _unpacked(self, X: Array) -> Array:
+        """Return the rows as any problem takes them."""
+        return np.unpackbits(X, axis=1, count=self.problem.n_var).view(np.bool_) if self._packs else X
 
     def _select(self, X: Array, F: Matrix, digests: list[bytes], n_survive: int) -> None:
         """Replace the population by the survivors of it and an evaluated batch."""
