@@ -1,4 +1,6 @@
+import gc
 import os
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
@@ -11,6 +13,14 @@ for library in ("OMP", "OPENBLAS"):  # threads of several workers would wait for
 
 ALL_TESTS = 2000
 """Fewer tests than this need few of the kernels."""
+
+gc.disable()  # while modules and tests are made, which all stay
+
+
+def pytest_collection_finish():
+    """Leave what stays out of every later collection of garbage, which would look at half a million objects."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -51,12 +61,12 @@ def each_kernel_is_compiled_by_one_worker(request, tmp_path_factory):
 
     Dispatcher.compile = compiled_once
     entries = missing(GROUPS) if request.session.testscollected > ALL_TESTS else []
+    gc.disable()
     for name, types, _ in sorted(entries, key=lambda entry: -entry[2]):
-        try:
+        with suppress(FileExistsError):  # another worker has taken it
             file_of(name, types).touch(exist_ok=False)
-        except FileExistsError:  # another worker has taken it
-            continue
-        _compile(name, types)
+            _compile(name, types)
+    gc.enable()
 
 
 @pytest.fixture

@@ -28,10 +28,10 @@ SEARCH = {
 SMALL = {
     "mofsrank": SEARCH,
     "best-subset": {"max_nodes": 20_000},
-    "cegb": {"n_trees": 15},
-    "ilmart": {"n_trees": 15},
-    "bl-mart": {"n_bags": 2, "n_trees": 15},
-    "lambdamart": {"n_trees": 15},
+    "cegb": {"n_trees": 6},
+    "ilmart": {"n_trees": 6},
+    "bl-mart": {"n_bags": 2, "n_trees": 6},
+    "lambdamart": {"n_trees": 6},
     "fs-bfs": {"max_size": 2, "patience": 2, "restarts": 1},
 }
 # Methods that draw rows or pairs, or rank by a share of ties, and so look at the order of the documents of a query. The
@@ -58,7 +58,7 @@ def fit(name, train, validation=None):
 
 @functools.lru_cache
 def planted():
-    return load_planted_fold(1, n_queries=15, n_documents=12)
+    return load_planted_fold(1, n_queries=15, n_documents=12, n_noise=5)
 
 
 @functools.lru_cache
