@@ -12,7 +12,7 @@ from shutil import copytree, which
 import pytest
 
 HERE = Path(__file__).parent
-JAVA = ("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+JAVA = ("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
 """Java that compiles little, as what it serves takes a second."""
 
 
