@@ -12,8 +12,9 @@ from shutil import copytree, which
 import pytest
 
 HERE = Path(__file__).parent
-JAVA = ("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
-"""Java that compiles little, as what it serves takes a second."""
+OPTIONS = ("TieredStopAtLevel=1", "+UseSerialGC", "+UnlockDiagnosticVMOptions", "-BytecodeVerificationRemote")
+JAVA = ("java", *map("-XX:{}".format, OPTIONS))
+"""Java that compiles and verifies little, as what it serves takes a second."""
 
 
 def class_path(engine):

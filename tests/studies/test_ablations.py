@@ -29,7 +29,7 @@ def test_every_part_is_a_switch_that_changes_the_search(base, own, limited):
     assert next(iter(named)) == named[base] == base
     problem = limited
     if own:  # restarts and shares take some generations
-        budget = {"data.n_queries": 100, "feature_selection.population": 32, "feature_selection.generations": 36}
+        budget = {"data.n_queries": 30, "feature_selection.population": 32, "feature_selection.generations": 36}
         problem = load_problem("planted", {"features.max_features": 12, **budget, "ensemble.generations": 2})
         problem = problem.model_copy(update={"instance_selection": limited.instance_selection})
     results = {name: run_fold(problem, 1, text, random_state=2, baselines=False) for name, text in named.items()}
