@@ -20,6 +20,7 @@ gc.disable()  # while modules and tests are made, which all stay
 def pytest_collection_finish():
     """Leave what stays out of every later collection of garbage, which would look at half a million objects."""
     gc.freeze()
+    gc.set_threshold(20_000)
     gc.enable()
 
 

@@ -4,7 +4,6 @@ import ast
 import re
 import subprocess
 import sys
-import tokenize
 import tomllib
 from collections import Counter
 from functools import cache
@@ -92,15 +91,16 @@ def aliases(tree):
 
 def lines_of_code(path, tree):
     """The lines of a file with code: not those that are blank, comments or docstrings."""
-    documented = set()
+    documented, of_texts = set(), set()
     for node in ast.walk(tree):
         described = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         if described and ast.get_docstring(node, clean=False) is not None:
             documented |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
-    layout = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
-    with tokenize.open(path) as file:
-        tokens = [token for token in tokenize.generate_tokens(file.readline) if token.type not in layout]
-    return {line for token in tokens for line in range(token.start[0], token.end[0] + 1)} - documented
+        elif isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno > node.lineno:
+            of_texts |= set(range(node.lineno, node.end_lineno + 1))
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+    written = {number for number, line in lines if line.strip() and not line.lstrip().startswith("#")}
+    return (written | of_texts) - documented
 
 
 def public_names(tree):

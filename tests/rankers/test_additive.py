@@ -227,7 +227,7 @@ def test_neighbouring_bins_of_equal_value_are_one_leaf(noisy_data):
 
 
 def test_tuning_takes_the_best_of_the_grid_by_the_mean_of_three_neighbours(noisy_data):
-    data = make_planted(n_queries=20, n_documents=15, seed=2).data
+    data = make_planted(n_queries=20, n_documents=15, n_noise=5, seed=2).data
     half = data.offsets[10]
     train, validation = data.with_rows(np.arange(half)), data.with_rows(np.arange(half, data.n_documents))
     grid = AdditiveRLS().default_grid(train)
