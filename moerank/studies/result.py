@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from moerank.checks import first_mistake
 from moerank.data import UNSCALED, Scaling
@@ -47,7 +48,12 @@ class Stored(BaseModel):
 
     def to_json(self) -> str:
         """Return the text for its file."""
-        return self.model_dump_json(indent=1) + "\n"
+        try:
+            return self.model_dump_json(indent=1) + "\n"
+        except PydanticSerializationError as error:
+            if "KeyboardInterrupt" in str(error):  # of Ctrl-C; pydantic tells no more of it
+                raise KeyboardInterrupt from None
+            raise
 
     @classmethod
     def from_json(cls, text: str) -> Self:

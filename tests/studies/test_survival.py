@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from helpers.small_disk import small_disk  # noqa: F401
 from helpers.study_files import contents
+from pydantic import field_serializer
 
 import moerank
-from moerank.studies.result import Result
+from moerank.studies.result import Result, Stored
 from moerank.studies.study import Study
 
 SOLVERS = "fsmrank,ranksvm-primal,mofsrank"
@@ -126,6 +127,18 @@ def test_a_file_system_without_locks_is_told(tiny_problem_file, tmp_path, monkey
     monkeypatch.setattr(fcntl, "flock", refuse)
     with pytest.raises(OSError, match=r"cannot write .*\.claims/.*: .*; choose another folder with --out"):
         Study([tiny_problem_file], ["rankrls"], tmp_path, folds=[1]).run()
+
+
+def test_an_interrupt_while_a_result_becomes_text_is_no_failure_of_its_cell():
+    class Interrupted(Stored):
+        value: int = 1
+
+        @field_serializer("value")
+        def serialize(self, value):
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        Interrupted().to_json()
 
 
 def interrupted(asked, folder, workers, number, times, whole_group):
