@@ -14,14 +14,7 @@ for library in ("OMP", "OPENBLAS"):  # threads of several workers would wait for
 ALL_TESTS = 2000
 """Fewer tests than this need few of the kernels."""
 
-gc.disable()  # while modules and tests are made, which all stay
-
-
-def pytest_collection_finish():
-    """Leave what stays out of every later collection of garbage, which would look at half a million objects."""
-    gc.freeze()
-    gc.set_threshold(20_000)
-    gc.enable()
+gc.disable()  # until the first test
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -33,6 +26,14 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 @pytest.fixture(scope="session", autouse=True)
+def what_stays_is_no_garbage(each_kernel_is_compiled_by_one_worker):
+    """Leave modules, tests and compilers' objects out of every collection of garbage: they are half a million."""
+    gc.freeze()
+    gc.set_threshold(20_000)
+    gc.enable()
+
+
+@pytest.fixture(scope="session")
 def each_kernel_is_compiled_by_one_worker(request, tmp_path_factory):
     """Let a worker wait for a kernel that another one compiles: it would take as long to compile it once more.
 
@@ -62,12 +63,10 @@ def each_kernel_is_compiled_by_one_worker(request, tmp_path_factory):
 
     Dispatcher.compile = compiled_once
     entries = missing(GROUPS) if request.session.testscollected > ALL_TESTS else []
-    gc.disable()
     for name, types, _ in sorted(entries, key=lambda entry: -entry[2]):
         with suppress(FileExistsError):  # another worker has taken it
             file_of(name, types).touch(exist_ok=False)
             _compile(name, types)
-    gc.enable()
 
 
 @pytest.fixture

@@ -28,10 +28,8 @@ SEARCH = {
 SMALL = {
     "mofsrank": SEARCH,
     "best-subset": {"max_nodes": 20_000},
-    "cegb": {"n_trees": 6},
-    "ilmart": {"n_trees": 6},
+    **{key: {"n_trees": 6} for key in ("cegb", "ilmart", "lambdamart")},
     "bl-mart": {"n_bags": 2, "n_trees": 6},
-    "lambdamart": {"n_trees": 6},
     "fs-bfs": {"max_size": 2, "patience": 2, "restarts": 1},
 }
 # Methods that draw rows or pairs, or rank by a share of ties, and so look at the order of the documents of a query. The

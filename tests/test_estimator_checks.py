@@ -7,23 +7,16 @@ from moerank import FSED
 from moerank.solvers import solvers
 
 BUDGET = {"population": 4, "generations": 2}
+TREES = "CEGB ILMART LambdaMART LambdaMARTGain LambdaMARTPermutation LambdaMARTSHAP"
 SMALL = {
-    "AdaRank": {"n_rounds": 3},
+    **{key: {"n_trees": 2} for key in TREES.split()},
+    **{key: {"n_rounds": 3} for key in ("AdaRank", "FRank", "RankBoost")},
+    **{key: {"max_iter": 20} for key in ("FSMRankSubgradient", "FenchelRank")},
     "BaggedLambdaMART": {"n_bags": 1, "n_trees": 2},
-    "CEGB": {"n_trees": 2},
     "FSBFS": {"max_size": 1, "restarts": 1},
-    "FSMRankSubgradient": {"max_iter": 20},
-    "FenchelRank": {"max_iter": 20},
-    "ILMART": {"n_trees": 2},
-    "LambdaMART": {"n_trees": 2},
-    "LambdaMARTGain": {"n_trees": 2},
-    "LambdaMARTPermutation": {"n_trees": 2},
     "LambdaMARTRFE": {"n_trees": 2, "drop": 0.5},
-    "LambdaMARTSHAP": {"n_trees": 2},
     "ListNet": {"n_epochs": 5},
     "MOFSRank": dict.fromkeys(("instance_selection", "feature_selection", "ensemble"), BUDGET),
-    "RankBoost": {"n_rounds": 3},
-    "FRank": {"n_rounds": 3},
     "SVMMAP": {"eps": 0.1},
 }
 """Parameters with which a class is quick."""

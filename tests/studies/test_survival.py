@@ -132,10 +132,7 @@ def test_a_file_system_without_locks_is_told(tiny_problem_file, tmp_path, monkey
 def test_an_interrupt_while_a_result_becomes_text_is_no_failure_of_its_cell():
     class Interrupted(Stored):
         value: int = 1
-
-        @field_serializer("value")
-        def serialize(self, value):
-            signal.raise_signal(signal.SIGINT)
+        serialize = field_serializer("value")(lambda self, value: signal.raise_signal(signal.SIGINT))
 
     with pytest.raises(KeyboardInterrupt):
         Interrupted().to_json()
