@@ -2,6 +2,7 @@
 
 import json
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,7 @@ import pytest
 
 from moerank.cli.report import _written
 from moerank.figures import FIGURES
-from moerank.rankers import RankRLS
-from moerank.solvers import SolverEntry, solvers
+from moerank.rankers import RankSVM
 
 
 def test_study_runs_shows_and_reports(command, tmp_path, monkeypatch):
@@ -39,17 +39,12 @@ def test_a_spreadsheet_runs_no_text_of_a_report():
 
 
 def test_a_cell_that_fails_is_shown_with_its_message(command, monkeypatch):
-    class Broken(RankRLS):
-        def fit(self, X, y=None, *, qid=None, validation=None):
-            raise RuntimeError("out of luck")
-
-    entry = SolverEntry("broken", "ranker", "Nobody: Nothing", 2000, Broken, linear=True, selects=False)
-    monkeypatch.setitem(solvers(), "broken", entry)
-    outcome = command("study", "TINY", "--solvers", "broken,rankrls", "--folds", "1", "--out", "s")
+    monkeypatch.setattr(RankSVM, "fit", Mock(side_effect=RuntimeError("out of luck")))
+    outcome = command("study", "TINY", "--solvers", "ranksvm-primal,rankrls", "--folds", "1", "--out", "s")
     assert outcome.exit_code == 1
-    assert "failed: tiny, fold 1, broken: RuntimeError: out of luck" in outcome.stdout
+    assert "failed: tiny, fold 1, ranksvm-primal: RuntimeError: out of luck" in outcome.stdout
     assert "1 of 2 cells are finished" in outcome.stdout
-    again = command("study", "TINY", "--solvers", "broken,rankrls", "--folds", "1", "--out", "s", "--json")
+    again = command("study", "TINY", "--solvers", "ranksvm-primal,rankrls", "--folds", "1", "--out", "s", "--json")
     assert again.exit_code == 1
     assert [failure["error"] for failure in json.loads(again.stdout)["failures"]] == ["RuntimeError: out of luck"]
 
