@@ -18,8 +18,6 @@ from typing import Annotated, Any, ClassVar, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn import config_context
-from sklearn.metrics import make_scorer
 
 from moerank.arrays import Array, Integers, Matrix, Vector
 from moerank.checks import Count, Parameters, check_at_least, check_fields, most_workers
@@ -133,12 +131,16 @@ class Metric(ABC):
         The scorer requests `qid` by metadata routing. Without `qid` it raises a ValueError, because a whole fold is not
         one query.
 
+        >>> from sklearn import config_context
         >>> from moerank.rankers import RankRLS
         >>> X, y, qid = [[0.1], [0.9], [0.3], [0.5]], [0, 1, 0, 1], [1, 1, 2, 2]
         >>> with config_context(enable_metadata_routing=True):
         ...     MAP().scorer()(RankRLS().fit(X, y, qid=qid), X, y, qid=qid)
         1.0
         """
+        from sklearn import config_context
+        from sklearn.metrics import make_scorer
+
         with config_context(enable_metadata_routing=True):
             return make_scorer(self._of_labels, response_method="predict").set_score_request(qid=True)
 

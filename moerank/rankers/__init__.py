@@ -1,43 +1,39 @@
 """Rankers, which learn to rank with all features or a given subset, and populations of them for the search."""
 
-from moerank.rankers.adapter import RankerAdapter as RankerAdapter
-from moerank.rankers.adapter import as_backend as as_backend
-from moerank.rankers.adapter import train_on_subsets as train_on_subsets
-from moerank.rankers.adapter import varying_for as varying_for
-from moerank.rankers.adapter import with_features as with_features
-from moerank.rankers.additive import AdditiveRLS as AdditiveRLS
-from moerank.rankers.arguments import ScaleWarning as ScaleWarning
-from moerank.rankers.arguments import varying_in_queries as varying_in_queries
-from moerank.rankers.base import LinearRanker as LinearRanker
-from moerank.rankers.base import RankingEstimator as RankingEstimator
-from moerank.rankers.boosting import AdaRank as AdaRank
-from moerank.rankers.boosting import FRank as FRank
-from moerank.rankers.boosting import RankBoost as RankBoost
-from moerank.rankers.fsm_rank import FSMRank as FSMRank
-from moerank.rankers.kernel import KernelRankSVM as KernelRankSVM
-from moerank.rankers.kernel import RankFourier as RankFourier
-from moerank.rankers.kernel import RankNystrom as RankNystrom
-from moerank.rankers.lambda_mart import BaggedLambdaMART as BaggedLambdaMART
-from moerank.rankers.lambda_mart import LambdaMART as LambdaMART
-from moerank.rankers.list_net import ListNet as ListNet
-from moerank.rankers.population import AnyRanker as AnyRanker
-from moerank.rankers.population import FitnessBackend as FitnessBackend
-from moerank.rankers.population import FittedPopulation as FittedPopulation
-from moerank.rankers.population import LinearPopulation as LinearPopulation
-from moerank.rankers.population import Population as Population
-from moerank.rankers.population import on_all_columns as on_all_columns
-from moerank.rankers.population import require_sums as require_sums
-from moerank.rankers.population import scores_on as scores_on
-from moerank.rankers.population import side_by_side as side_by_side
-from moerank.rankers.population import train_population as train_population
-from moerank.rankers.rank_rls import CombinedRegressionRanking as CombinedRegressionRanking
-from moerank.rankers.rank_rls import RankRLS as RankRLS
-from moerank.rankers.rank_svm import RankSVM as RankSVM
-from moerank.rankers.rank_svm import RankSVMTRON as RankSVMTRON
-from moerank.rankers.selection import Selection as Selection
-from moerank.rankers.selection import SelectionPath as SelectionPath
-from moerank.rankers.selection import best_of_each_size as best_of_each_size
-from moerank.rankers.selection import nested_masks as nested_masks
-from moerank.rankers.structural_svm import SVMMAP as SVMMAP
-from moerank.rankers.structural_svm import RankSVMStruct as RankSVMStruct
-from moerank.rankers.table_population import TablePopulation as TablePopulation
+import sys
+from importlib import _bootstrap, import_module
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import lazy_loader
+
+STATISTICS = "scipy.stats"
+
+
+def _import_scikit_learn() -> None:
+    """Import the base classes of scikit-learn without `scipy.stats`, which takes half a second, if both are new.
+
+    ``sklearn.utils.fixes`` imports it and uses it only in functions. Meanwhile a placeholder stands for it, which loads
+    the real module if anything of it is asked for. Threads that import it wait, because the locks of the imports and
+    the mark of an import under way are those of Python itself.
+    """
+    placeholder = ModuleType(STATISTICS)
+
+    def load(name: str) -> Any:
+        if sys.modules.get(STATISTICS) is placeholder:
+            del sys.modules[STATISTICS]
+        return getattr(import_module(STATISTICS), name)
+
+    placeholder.__getattr__, placeholder.__spec__ = load, SimpleNamespace(_initializing=True)
+    with _bootstrap._ModuleLockManager("sklearn"), _bootstrap._ModuleLockManager(STATISTICS):
+        if not {"sklearn", STATISTICS} & set(sys.modules):
+            sys.modules[STATISTICS] = placeholder
+            try:
+                import_module("sklearn.base")
+            finally:
+                if sys.modules.get(STATISTICS) is placeholder:
+                    del sys.modules[STATISTICS]
+
+
+_import_scikit_learn()
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Se
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters, check_fields
@@ -40,23 +40,15 @@ if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it
         def get_params(self, deep: bool = True) -> Parameters: ...
         def set_params(self, **params: Any) -> Self: ...
         def __sklearn_clone__(self) -> Any: ...
-        @overload
-        def get_support(self, indices: Literal[False] = False) -> Mask: ...
-        @overload
-        def get_support(self, indices: Literal[True]) -> Integers: ...
-        def get_support(self, indices: bool = False) -> Array: ...
-        def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]: ...
         def set_output(self, *, transform: str | None = None) -> Self: ...
         def set_fit_request(self, **requests: bool | str | None) -> Self: ...
         def set_score_request(self, **requests: bool | str | None) -> Self: ...
         def __sklearn_tags__(self) -> Any: ...
         def fit_transform(self, X: RankingData | ArrayLike, y: ArrayLike | None = None, **fit_params: Any) -> Any: ...
-        def inverse_transform(self, X: ArrayLike) -> Any: ...
-        def transform(self, X: ArrayLike) -> Any: ...
 
 else:
 
-    class _Estimator(SelectorMixin, BaseEstimator):
+    class _Estimator(TransformerMixin, BaseEstimator):
         """The parts of scikit-learn that every estimator here has."""
 
 
@@ -238,8 +230,34 @@ class RankingEstimator(_Estimator):
         check_is_fitted(self, "support_")
         as_given = not isinstance(self.scaling_, FittedScaling) and self.missing_ is None
         if not isinstance(X, RankingData) and as_given:
-            return super().transform(X)
+            from sklearn.feature_selection import SelectorMixin  # not above: it loads a third of scikit-learn
+
+            return SelectorMixin.transform(self, X)
         return self._table(X)[:, self.support_]
+
+    def _transform(self, X: Any) -> Any:
+        """Return the columns of a checked table that the estimator uses; `SelectorMixin.transform` calls it."""
+        return _safe_indexing(X, self.support_, axis=1)
+
+    def inverse_transform(self, X: ArrayLike) -> Any:
+        """Return a table with all features from the columns that `transform` returns; the other values are 0."""
+        from sklearn.feature_selection import SelectorMixin
+
+        return SelectorMixin.inverse_transform(self, X)
+
+    @overload
+    def get_support(self, indices: Literal[False] = False) -> Mask: ...
+    @overload
+    def get_support(self, indices: Literal[True]) -> Integers: ...
+    def get_support(self, indices: bool = False) -> Array:
+        """Return which features the estimator uses: a mask, or with ``indices=True`` their columns."""
+        check_is_fitted(self, "support_")
+        return np.flatnonzero(self.support_) if indices else self.support_
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Return the names of the features that the estimator uses, in the order of their columns."""
+        check_is_fitted(self, "support_")
+        return _check_feature_names_in(self, input_features)[self.support_]
 
     def _table(self, X: RankingData | ArrayLike) -> Matrix:
         """Return X completed and scaled like the training data."""
@@ -299,10 +317,6 @@ class RankingEstimator(_Estimator):
 
     def _scores(self, X: Matrix) -> Matrix:
         raise TypeError(f"{type(self).__name__} does not implement _scores")
-
-    def _get_support_mask(self) -> Mask:
-        check_is_fitted(self, "support_")
-        return self.support_
 
 
 Grid: TypeAlias = list[Parameters]

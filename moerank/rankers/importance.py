@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import joblib
 import numpy as np
-from scipy.stats import kendalltau, rankdata
+import scipy
 
 from moerank.arrays import Array, Matrix, Vector
 from moerank.checks import check_choice
@@ -130,7 +130,7 @@ def spearman(X: Matrix) -> Matrix:
 
     O(n_documents · n_features² + n_features · n_documents log n_documents).
     """
-    ranks = rankdata(X, axis=0)
+    ranks = scipy.stats.rankdata(X, axis=0)
     ranks -= ranks.mean(axis=0)
     norm = np.sqrt(np.square(ranks).sum(axis=0))
     ranks /= np.where(norm > 0, norm, 1.0)
@@ -145,7 +145,7 @@ def kendall_tau(X: Matrix) -> Matrix:
     """
     tau = np.empty((X.shape[1], X.shape[1]))
     for i, j in combinations_with_replacement(range(X.shape[1]), 2):
-        tau[i, j] = tau[j, i] = np.nan_to_num(kendalltau(X[:, i], X[:, j]).statistic)
+        tau[i, j] = tau[j, i] = np.nan_to_num(scipy.stats.kendalltau(X[:, i], X[:, j]).statistic)
     return tau
 
 
