@@ -220,10 +220,78 @@ def test_every_public_name_is_loaded_when_it_is_used():
         moerank.RankSVN  # noqa: B018
 
 
+def loaded_by(code):
+    code = f"import sys, moerank\n{code}\nprint(*sys.modules)"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
 def test_importing_the_package_loads_nothing_that_takes_time():
-    code = "import sys, moerank; print(*{name.partition('.')[0] for name in sys.modules})"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"numpy", "scipy", "sklearn", "pandas", "numba", "pymoo", "matplotlib", "pydantic"} & set(loaded)
+    assert not {"numpy", "scipy", "sklearn", "pandas", "numba", "pymoo", "matplotlib", "pydantic"} & loaded_by("")
+
+
+@pytest.mark.parametrize("name", ["MOFSRank", "GAS", "load_problem"])
+def test_a_public_name_loads_nothing_that_only_some_calls_need(name):
+    rare = {"scipy.stats", "scipy.optimize", "sklearn.metrics", "sklearn.feature_selection", "lightgbm", "matplotlib"}
+    assert rare & loaded_by(f"moerank.{name}") == set()
+
+
+# What users and scikit-learn do with scipy.stats, before, after and while a class of moerank is loaded.
+OF_STATISTICS = """
+import gc, sys, threading, types
+sys.setswitchinterval(1e-5)
+def use():
+    import scipy.stats as by_name
+    from scipy import stats
+    from scipy.stats import norm
+    from sklearn.preprocessing import QuantileTransformer
+    assert by_name is stats is sys.modules["scipy.stats"] and norm is stats.norm and norm.cdf(0) == 0.5
+    seen.append(QuantileTransformer(n_quantiles=2, output_distribution="normal").fit([[0.0], [1.0]]))
+def look():
+    while "scipy.stats" not in sys.modules: pass
+    use()
+seen, thread = [], threading.Thread(target=look)
+{before}
+import moerank
+moerank.MOFSRank
+{after}
+import sklearn.utils.fixes
+from sklearn.model_selection import RandomizedSearchCV
+use()
+assert sklearn.utils.fixes._mode([1, 1, 2]).mode == 1
+gc.collect()
+modules = [entry for entry in gc.get_objects() if isinstance(entry, types.ModuleType)]
+assert sum(module.__name__ == "scipy.stats" for module in modules) == 1
+print(len(seen))
+"""
+TAKES_A_NAME = """
+import pathlib, importlib.machinery as machinery
+class Loader(machinery.SourceFileLoader):
+    def get_code(self, name):
+        taken = b"\\nfrom scipy.stats import norm\\nhalf = scipy.stats.norm.cdf(0)"
+        return compile(self.get_data(self.path) + taken, self.path, "exec")
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name == "sklearn.utils.fixes":
+            return machinery.ModuleSpec(name, Loader(name, path[0] + "/fixes.py"), origin=path[0])
+sys.meta_path.insert(0, Finder)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "n_uses"),
+    [
+        ("", "assert 'scipy.stats' not in sys.modules and 'stats' not in vars(sys.modules['scipy'])", 1),
+        ("import scipy.stats", "", 1),
+        ("import sklearn.base", "", 1),
+        ("thread.start()", "thread.join()", 2),
+        (TAKES_A_NAME, "import sklearn.utils.fixes\nassert sklearn.utils.fixes.half == 0.5", 1),
+    ],
+    ids=["fresh", "statistics first", "scikit-learn first", "in another thread", "a name is taken"],
+)
+def test_nobody_sees_that_scikit_learn_was_loaded_without_statistics(before, after, n_uses):
+    code = OF_STATISTICS.format(before=before, after=after)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout.strip() == str(n_uses), run.stderr
 
 
 def test_rooms_are_mirrored_by_tests():
