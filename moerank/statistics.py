@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import moocore
 import numpy as np
-import scipy  # loads scipy.stats, which takes a second, when it is used
+import scipy  # loads scipy.stats, which takes half a second, when it is used
 from numpy.typing import ArrayLike
+from scipy.special import ndtr, ndtri, stdtr, stdtrit  # the distributions of z and t, as scipy.stats computes them
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 
@@ -162,7 +163,7 @@ def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedTest:
     difference, error = mean_and_error(d)
     p = min(1.0, 2.0 ** (1 - len(d))) if difference else 1.0  # of the signs, if all differences are equal
     if error > 1e-9 * abs(difference):
-        p = float(2.0 * scipy.stats.t.sf(abs(difference) / error, len(d) - 1))
+        p = float(2.0 * stdtr(len(d) - 1, -abs(difference) / error))
     return PairedTest(difference, error, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()), p)
 
 
@@ -220,7 +221,7 @@ def p_above(differences: ArrayLike, value: float = 0.0) -> float:
     t = (mean - value) / deviation
     hall = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / (6 * n)
     frequency = np.clip((mean - value) / (1 + mean), 0, 1)
-    return float(max(scipy.stats.t.sf(np.sqrt(n) * min(t, hall), n - 1), (1 - frequency) ** n))
+    return float(max(stdtr(n - 1, -np.sqrt(n) * min(t, hall)), (1 - frequency) ** n))
 
 
 def p_differs(differences: ArrayLike) -> float:
@@ -287,7 +288,7 @@ def interval_ends(
 ) -> tuple[Vector, Vector]:
     """Return the means below and above which the test of `p_above` and its mirror image reject at `level` / 2."""
     n, mean, deviation, skewness = np.asarray(n), np.asarray(mean), np.asarray(deviation), np.asarray(skewness)
-    width = scipy.stats.t.isf(level / 2, n - 1) / np.sqrt(n)
+    width = -stdtrit(n - 1, level / 2) / np.sqrt(n)
     frequency = 1 - (level / 2) ** (1 / n)  # of losses of 1 that a sample misses with the chance level / 2
     ends = []
     for sign in (1, -1):
@@ -327,7 +328,7 @@ def queries_needed(differences: ArrayLike, margin: float, level: float = LEVEL) 
         return None
     _, mean, deviation, skewness = moments(d)
     n = SIZES[np.maximum(len(d), FEWEST_QUERIES - 1) < SIZES, None]
-    means = mean + scipy.stats.norm.ppf(np.arange(0.005, 1, 0.01)) * deviation / np.sqrt(n)
+    means = mean + ndtri(np.arange(0.005, 1, 0.01)) * deviation / np.sqrt(n)
     low, high = interval_ends(n, means, deviation, skewness, level)
     above, below = interval_ends(n, means, deviation, skewness, 2 * level)
     decided = (low > 0) | (high < 0) | ((above > -margin) & (below < margin))
@@ -371,7 +372,7 @@ def level_of_each(differences: Matrix, level: float = 0.05, draws: int = 5_000) 
         return level
     z = (d - d.mean(axis=0))[:, spread > 0] / (spread[spread > 0] * np.sqrt(n))
     largest = np.abs(np.random.default_rng(0).standard_normal((draws, n)) @ z).max(axis=1)
-    return float(np.clip(2 * scipy.stats.norm.sf(np.quantile(largest, 1 - level)), level / z.shape[1], level))
+    return float(np.clip(2 * ndtr(-np.quantile(largest, 1 - level)), level / z.shape[1], level))
 
 
 def e_value(differences: ArrayLike, value: float = 0.0) -> float:

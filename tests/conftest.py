@@ -183,5 +183,5 @@ def undrawn(monkeypatch):
         (file.write if hasattr(file, "write") else Path(file).write_bytes)(b"<svg ></svg>")
 
     monkeypatch.setattr(Figure, "savefig", save)
-    monkeypatch.setattr("moerank.figures.RunFigure.draw", lambda figure, result: Figure())
+    monkeypatch.setattr("moerank.figures.RunFigure.draw", lambda figure, result, paper=None: Figure())
     monkeypatch.setattr("matplotlib.layout_engine.ConstrainedLayoutEngine.execute", lambda engine, figure: None)

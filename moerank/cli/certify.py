@@ -36,7 +36,8 @@ def certify_command(
     moerank certify results/study/cells/0123456789abcdef01234567.json
     """
     from moerank.cli.progress import StageProgress
-    from moerank.figures import draw_run_figures
+    from moerank.figures import RUN_FIGURES
+    from moerank.figures.style import save_figure
     from moerank.files import replace_file
     from moerank.studies.evidence import certify as prove
     from moerank.studies.result import find_result, write_result
@@ -47,7 +48,8 @@ def certify_command(
     stored = stored.model_copy(update={"certificate": certificate})
     if result.is_dir():
         write_result(stored, result)
-        draw_run_figures(stored, result)
+        for name in ("certificate", "front"):
+            save_figure(RUN_FIGURES[name].draw(stored), result / f"{name}.png")
     else:
         replace_file(result, stored.to_json().encode())
     if as_json:

@@ -10,7 +10,7 @@ import typer
 from moerank.cli import options
 from moerank.cli.messages import notice, say
 from moerank.exports import formats
-from moerank.figures import FIGURES
+from moerank.figures import FIGURES, RUN_FIGURES
 
 if TYPE_CHECKING:
     from moerank.reports.study_report import Report
@@ -58,7 +58,7 @@ def report_command(
 
 
 def plot_command(
-    name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}.")],
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}; of a run {', '.join(RUN_FIGURES)}.")],
     folder: options.Folder,
     problem: Annotated[str | None, typer.Option(help="Problem; by default the first.")] = None,
     solvers: Annotated[str, typer.Option(help="Solvers separated by commas; by default all.")] = "",
@@ -72,7 +72,7 @@ def plot_command(
     out: Annotated[Path | None, typer.Option(help="File; its ending sets the format: png, pdf or svg.")] = None,
     allow_code: options.AllowCode = False,
 ) -> None:
-    """Draw one figure of a study.
+    """Draw one figure of a study, or of the run whose folder you name.
 
     If there are many solvers, a few have colours and the others are grey. A
     note below the figure names the solvers without data.
@@ -80,21 +80,30 @@ def plot_command(
     Examples
     --------
     moerank plot accuracy results/study
+    moerank plot convergence results/digits-fold1-seed0
     moerank plot fronts results/study --problem mq2008 --fold 2 --out fronts.pdf
     moerank plot cost results/study --metric MAP --problem ohsumed
     moerank plot accuracy results/study --solvers mofsrank,fsmrank,gas-e
     moerank plot accuracy results/study --exact --no-title --width 84 --names mofsrank=MOFSRank
     """
     from moerank.checks import check_choice
-    from moerank.figures import style
+    from moerank.figures import figures_of, style
     from moerank.solvers import split
+    from moerank.studies.result import read_result
     from moerank.studies.study import Study
 
-    check_choice(FIGURES, figure=name)
-    study = Study.load(folder)
     renamed = dict(text.rpartition("=")[::2] for text in split(names))
     paper = {"title": not no_title, "width": width, "names": renamed}
     further = {**({"exact": True} if exact else {}), **({} if x is None else {"count": x})}
+    if (result := read_result(folder)) is not None:
+        if further or problem or solvers or fold or metric:
+            raise ValueError(f"{folder} is one run; its figures take only --no-title, --width, --names and --out")
+        check_choice(drawn := figures_of(result), figure=name)
+        path = style.save_figure(drawn[name].draw(result, paper), out or folder / f"{name}.png")
+        notice(f"wrote {path}")
+        return
+    check_choice(FIGURES, figure=name)
+    study = Study.load(folder)
     figure = study.plot(name, problem, solvers=split(solvers), fold=fold, metric=metric, paper=paper, **further)
     path = out or folder / f"{name}-{problem or study.problems[0].name}.png"
     style.save_figure(figure, path)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 TREC = ("test.qrels", "test.run")
 
+FRONT_FIGURE = "front.png"  # moerank plot draws the other figures of a run
+
 # The file of a finished run from which its output is printed again.
 SUMMARY = "decision.json"
 LARGEST_SUMMARY = 2**20
@@ -62,8 +64,8 @@ def run_command(
     Its rows show some sets of features with their metric on validation
     and test queries; --table shows all sets and the baselines, also by MAP
     and on training queries. The command writes result.json, front.csv,
-    model.json and figures to the folder; it never overwrites files that
-    moerank did not write. The very first run compiles kernels, which takes
+    model.json and front.png to the folder, and moerank plot draws further
+    figures; it never overwrites files that moerank did not write. The first run compiles kernels, which takes
     some twenty seconds. With --quiet it prints only the verdict and errors.
     If the folder holds a finished run, the command prints its result, and
     repeats it only if the data or moerank have changed.
@@ -175,15 +177,15 @@ def _stored(request: str, out: Path | None, fold: str, seed: int) -> tuple[Path,
 def _run_and_draw(
     runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path], decide: Callable[[Result], None] | None
 ) -> tuple[list[Result], list[str]]:
-    """Run the folds; once the result of each is on disk, show it and draw its figures.
+    """Run the folds; once the result of each is on disk, show it and draw its front.
 
     Return the results and the names of the files of the last fold.
     """
     from moerank.cli.progress import StageProgress, compile_kernels
+    from moerank.figures import RUN_FIGURES
     from moerank.studies.result import FILES
 
     results: list[Result] = []
-    drawn: list[Path] = []
     compile_kernels()
     with reading("data") as status:
 
@@ -196,10 +198,10 @@ def _run_and_draw(
             results.append(result)
             if decide is not None:
                 decide(result)
-            from moerank.figures import draw_run_figures  # only now, because it loads matplotlib
+            from moerank.figures.style import save_figure  # only now, because it loads matplotlib
 
-            drawn = draw_run_figures(result, folders[result.fold])
-    return results, [*FILES, *(path.name for path in drawn)]
+            save_figure(RUN_FIGURES["front"].draw(result), folders[result.fold] / FRONT_FIGURE)
+    return results, [*FILES, FRONT_FIGURE]
 
 
 def _show_folds(results: list[Result], out: Path, *, as_json: bool) -> None:

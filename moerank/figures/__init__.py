@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,9 +30,9 @@ class RunFigure:
     source: str  # "file:function" in this package; the function takes a result
     shows: Callable[[Result], bool] = lambda result: True  # whether the result has data for the figure
 
-    def draw(self, result: Result) -> Figure:
-        """Draw the figure in the style of all figures."""
-        return _draw(self.source, result)
+    def draw(self, result: Result, paper: Mapping[str, Any] | None = None) -> Figure:
+        """Draw the figure; `paper` has the arguments of `moerank.figures.style.Paper`: title, width and names."""
+        return _draw(self.source, result, paper)
 
 
 @dataclass(frozen=True)
@@ -204,9 +203,6 @@ def draw_searches(
     return _draw(SEARCH_FIGURES[name], study, paper, problem=problem, count=count)
 
 
-def draw_run_figures(result: Result, folder: Path) -> list[Path]:
-    """Draw all figures for which the run has data as PNG files in a folder, and return their paths."""
-    from moerank.figures.style import save_figure
-
-    shown = {name: figure for name, figure in RUN_FIGURES.items() if figure.shows(result)}
-    return [save_figure(figure.draw(result), folder / f"{name}.png") for name, figure in shown.items()]
+def figures_of(result: Result) -> dict[str, RunFigure]:
+    """Return the figures for which a run has data, by name."""
+    return {name: figure for name, figure in RUN_FIGURES.items() if figure.shows(result)}

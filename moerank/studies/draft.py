@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.stats import ttest_1samp
+import scipy
 
 from moerank.arrays import Integers, Mask
 from moerank.checks import toml_value, unknown
@@ -271,7 +271,7 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
         together = RankRLS().fit(part).predict(part)
         X = part.X64
         values = part.weighed(metric.values(part, np.ascontiguousarray(np.hstack([together[:, None], X, -X]))))
-        p = ttest_1samp(values[:, 1:] - values[:, :1], 0.0, alternative="greater").pvalue
+        p = scipy.stats.ttest_1samp(values[:, 1:] - values[:, :1], 0.0, alternative="greater").pvalue
     own, perfect = values.mean(axis=0), _orders_all(part)
     alone = np.where(np.nan_to_num(p, nan=1.0) * len(p) < LEAK_LEVEL, own[1:], 0.0).reshape(2, -1).max(axis=0)
     sentences = []

@@ -9,7 +9,7 @@ from pathlib import Path
 import ir_measures
 import numpy as np
 import pytest
-from helpers.drawn import OF_EVERY_SEARCH
+from matplotlib.figure import Figure
 
 from moerank.cli.progress import StageProgress
 from moerank.solvers import solvers
@@ -18,9 +18,7 @@ from moerank.studies.result import Result
 pytestmark = pytest.mark.usefixtures("undrawn")
 
 PROGRESS = "moerank.cli.progress.StageProgress"
-FILES = sorted(
-    ["front.csv", "model.json", "result.json", "decision.json", *(f"{name}.png" for name in OF_EVERY_SEARCH)]
-)
+FILES = ["decision.json", "front.csv", "front.png", "model.json", "result.json"]
 
 
 def what_stays(text):
@@ -81,15 +79,28 @@ def test_the_table_has_every_member(command, tiny_result):
         assert [*baseline.name.split(), str(len(baseline.features)), *values] in rows
 
 
-def test_the_decision_is_printed_and_stored_before_figures_are_drawn(command, tmp_path, monkeypatch):
-    def fail(result, folder):
-        assert (folder / "result.json").exists()
+def test_the_decision_is_printed_and_stored_before_its_figure_is_drawn(command, tmp_path, monkeypatch):
+    def fail(figure, path):
+        assert (path.parent / "result.json").exists()
         raise OSError(28, "no space left", "front.png")
 
-    monkeypatch.setattr("moerank.figures.draw_run_figures", fail)
+    monkeypatch.setattr("moerank.figures.style.save_figure", fail)
     outcome = command("run", "TINY", "--out", "here")
     assert outcome.exit_code == 2
     assert " OF 20 FEATURES" in outcome.stdout
+
+
+def test_other_figures_of_a_run_are_drawn_when_they_are_asked_for(command, tmp_path, monkeypatch):
+    command("run", "TINY", "--out", "here")
+    asked = []
+    monkeypatch.setattr("moerank.figures.RunFigure.draw", lambda *figure: asked.append(figure) or Figure())
+    for words, path in [(("features",), "here/features.png"), (("convergence", "--out", "c.pdf"), "c.pdf")]:
+        assert command("plot", words[0], "here", *words[1:], "--width", 84).stderr == f"wrote {path}\n"
+        assert (tmp_path / path).exists()
+    assert [(result.problem, paper["width"]) for _, result, paper in asked] == [("tiny", 84)] * 2
+    assert command("plot", "shapes", "here").stderr.startswith("error: figure must be one of 'convergence', 'features'")
+    for option in ("--fold=1", "--exact", "--solvers=gas"):
+        assert "here is one run; its figures take only --no-title" in command("plot", "front", "here", option).stderr
 
 
 SHOWN_WITHOUT = """
@@ -186,7 +197,7 @@ def test_solver_and_backend_are_chosen_by_name(command, tmp_path):
     assert outcome.exit_code == 0
     assert "rankrls" in outcome.stdout
     files = sorted(path.name for path in (tmp_path / "results" / "tiny-rankrls-fold1-seed0").iterdir())
-    assert files == [name for name in FILES if name != "convergence.png"]
+    assert files == FILES
     outcome = command("run", "TINY", "--backend", "ranksvm-primal", "--json")
     assert json.loads(outcome.stdout)["configuration"]["backend"]["name"] == "ranksvm-primal"
 

@@ -9,7 +9,7 @@ from helpers.drawn import assert_legible, lines_of, panels_of, title_of_figure
 from helpers.further_objective import with_cost
 from helpers.plain import front
 
-from moerank.figures import FIGURES, RUN_FIGURES, draw_run_figures
+from moerank.figures import FIGURES, RUN_FIGURES, figures_of
 from moerank.studies.results import NoResultsError, Results, front_points
 
 
@@ -64,14 +64,13 @@ def test_a_run_shows_every_pair_of_objectives_by_their_titles(priced):
         assert chosen == [tuple(points[priced.chosen, [x, y]])]
 
 
-def test_a_run_has_the_figure_of_objectives_only_where_there_are_others(tiny_result, priced, tmp_path):
+def test_a_run_has_the_figure_of_objectives_only_where_there_are_others(tiny_result, priced):
     assert not RUN_FIGURES["objectives"].shows(tiny_result)
     single = replace(priced, objectives=["cost"])
     assert not RUN_FIGURES["objectives"].shows(single)
     with pytest.raises(NoResultsError, match="one objective"):
         RUN_FIGURES["objectives"].draw(single)
-    drawn = [path.stem for path in draw_run_figures(priced, tmp_path)]
-    assert drawn == sorted(RUN_FIGURES.keys() - {"certificate", "shapes"})
+    assert list(figures_of(priced)) == sorted(RUN_FIGURES.keys() - {"certificate", "shapes"})
 
 
 @pytest.mark.parametrize("change", [lambda r: r, four, lambda r: replace(r, objectives=["error", "cost"])])
