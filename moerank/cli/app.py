@@ -46,9 +46,8 @@ def compile_command() -> None:
     all cluster workers with the same kind of processor can use it.
     """
     from moerank.cli.progress import compile_kernels
-    from moerank.kernels.compiled import GROUPS
 
-    compile_kernels(GROUPS)
+    compile_kernels()
     typer.echo("The kernels are compiled.")
 
 

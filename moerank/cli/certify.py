@@ -156,7 +156,7 @@ def stability_command(
     prepare_folder(out)
     memo = out / "stability.memo"
     with interruptible(["moerank", *sys.argv[1:]]):
-        compile_kernels()
+        compile_kernels([chosen.backend.name])
         with StageProgress() as progress:
             measured = measure(
                 solver or chosen.solver.name,

@@ -1,6 +1,6 @@
 """Progress on standard error: bars on a terminal, lines elsewhere, and neither with --quiet."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from time import monotonic
@@ -104,10 +104,11 @@ def _compiling() -> Iterator[Callable[[float], None]]:
         yield partial(stages, "compiling kernels", text="once on this machine")
 
 
-def compile_kernels(groups: Sequence[str] = ("front",)) -> None:
-    """Compile kernels that are not on disk yet, on all processors; see `moerank.kernels.compiled.compile_ahead`."""
+def compile_kernels(backends: Iterable[str] | None = None) -> None:
+    """Compile the kernels that searches with some backends call, or all, on all processors, if they are not on disk."""
     from loky import cpu_count
 
-    from moerank.kernels.compiled import compile_ahead
+    from moerank.kernels.compiled import GROUPS, compile_ahead
 
+    groups = GROUPS if backends is None else {"front", *("steps" if b == "additive" else "pairs" for b in backends)}
     compile_ahead(groups, cpu_count(), _compiling)

@@ -93,6 +93,7 @@ def run_command(
             remark(f"{stored[0]} already holds the finished run (--again repeats it)")
             stored[1].show()
             return
+        from moerank.cli.progress import compile_kernels
         from moerank.data.trec import document_keys
         from moerank.mofsrank.dask_slices import connect
         from moerank.solvers import find_backend
@@ -115,6 +116,7 @@ def run_command(
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         _refuse_foreign({out, *folders.values()}, TREC if trec else ())
+        compile_kernels([chosen.backend.name])
         decide = partial(_decide, table=table) if not (several or as_json or quiet) else None
         with connect(dask) if dask else nullcontext(workers) as evaluators:
             runs = partial(run_folds, chosen, method, folders, seed, data, workers=evaluators, say=remark)
@@ -181,12 +183,11 @@ def _run_and_draw(
 
     Return the results and the names of the files of the last fold.
     """
-    from moerank.cli.progress import StageProgress, compile_kernels
+    from moerank.cli.progress import StageProgress
     from moerank.figures import RUN_FIGURES
     from moerank.studies.result import FILES
 
     results: list[Result] = []
-    compile_kernels()
     with reading("data") as status:
 
         def begin() -> StageProgress:

@@ -97,7 +97,7 @@ def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) ->
     if retry_failed:
         states = {cell: "open" if state == "failed" else state for cell, state in states.items()}
     if "open" in states.values() and dask is None:
-        compile_kernels()
+        compile_kernels(problem.backend.name for problem in study.problems)
     with CellProgress(states) as progress, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".* cells failed")  # they are shown below the results
         study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress)

@@ -10,9 +10,10 @@ Four behaviours of that cache do not suit code that several processes share. So 
   it can write to itself, but here everybody can use folders that root has filled;
 * one process writes at a time. numba names a file by the next free number of an index, which two may read at once.
 
-``signatures.json`` records which kernels are called, and how: "front" by `moerank run digits`, "others" with other
-solvers and data. Each entry is the name, the types of the arguments and the seconds to compile it. They are
-compiled by several processes side by side before they are called.
+``signatures.json`` records which kernels are called, and how: "front" by `moerank run digits` and `moerank run shop`,
+"pairs" by the first alone, "steps" by the second alone, "others" with other solvers and data. Each entry is the name,
+the types of the arguments and the seconds to compile it. They are compiled by several processes side by side before
+they are called.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ HERE = Path(__file__).resolve().parent
 _SOURCES = b"".join(path.read_bytes() for path in sorted(HERE.glob("*.py")))
 STAMP = blake2b(f"{numba.__version__} {llvmlite.__version__} ".encode() + _SOURCES, digest_size=6).hexdigest()
 
-GROUPS = ("front", "others")
+GROUPS = ("front", "pairs", "steps", "others")
 RECORDED = HERE / "signatures.json"
 
 # Seconds between two looks at the progress.
@@ -220,9 +221,10 @@ def compile_ahead(
 
 
 def missing(groups: Iterable[str]) -> list[Entry]:
-    """Return the entries of some groups whose kernels are not on disk."""
+    """Return the entries of some groups whose kernels are not on disk, the slowest first."""
     recorded = json.loads(RECORDED.read_text())
-    return [entry for group in groups for entry in recorded[group] if not is_on_disk(_kernel(entry[0]))]
+    entries = [entry for group in groups for entry in recorded[group] if not is_on_disk(_kernel(entry[0]))]
+    return sorted(entries, key=lambda entry: -entry[2])
 
 
 def end_with(parent: int) -> None:

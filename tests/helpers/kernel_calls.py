@@ -2,7 +2,7 @@
 
     python tests/helpers/kernel_calls.py [--record]
 
-Prints, as JSON, which kernels a run calls. With --record it also runs all solvers, and
+Prints, as JSON, which kernels runs of two problems call. With --record it also runs all solvers, and
 data in single precision, measures how long new kernels take to compile, and writes signatures.json.
 """
 
@@ -20,10 +20,16 @@ import moerank as mr
 from moerank.kernels import compiled
 from moerank.kernels.compiled import Kernel
 from moerank.solvers import solvers
+from moerank.studies.draft import data_remarks
 from moerank.studies.problem import load_problem
 from moerank.studies.run_fold import run_fold
 
 SHORT = {f"{stage}.generations": 3 for stage in ("instance_selection", "feature_selection", "ensemble")}
+RUNS = {"digits": "pairs", "shop": "steps"}
+SIZES = {
+    "digits": SHORT | {"data.n_queries": 30, "data.n_documents": 30},
+    "shop": {"feature_selection.generations": 3, "data.n_queries": 100},
+}
 
 
 def called():
@@ -37,14 +43,27 @@ def called():
     )
 
 
-def calls_of_a_run():
-    """Return the names and types of the kernels that `moerank run digits` calls.
+def calls_of_a_run(problem):
+    """Return the names and types of the kernels that `moerank run` calls for a problem.
 
     Where its code is on disk, a kernel does not load the kernels that it calls. What is not recorded brings them along.
     """
-    compiled.compile_ahead(("front",), 2)
-    run_fold(load_problem("digits", SHORT | {"data.n_queries": 30, "data.n_documents": 30}))
-    return {"front": called()}
+    compiled.compile_ahead(("front", RUNS[problem]), 2)
+    chosen = load_problem(problem, SIZES[problem])
+    data_remarks(chosen.load_fold(1)[0], chosen.metric.make())
+    run_fold(chosen, 1, chosen.solver.name)
+    return called()
+
+
+def calls_of_runs():
+    """Return the names and types of the kernels that both of two runs call, and that one of them calls alone."""
+    command = [sys.executable, __file__]
+    runs = [
+        {tuple(entry) for entry in json.loads(subprocess.run([*command, name], check=True, capture_output=True).stdout)}
+        for name in RUNS
+    ]
+    groups = {"front": runs[0] & runs[1], "pairs": runs[0] - runs[1], "steps": runs[1] - runs[0]}
+    return {group: sorted(entries) for group, entries in groups.items()}
 
 
 def call_others():
@@ -88,10 +107,13 @@ def is_plain(types):
 
 def main():
     warnings.simplefilter("ignore")
+    if sys.argv[1:] and sys.argv[1] in RUNS:
+        print(json.dumps(calls_of_a_run(sys.argv[1])))
+        return
     before = json.loads(compiled.RECORDED.read_text())
     if "--record" in sys.argv:  # the record may name kernels that are no more
         compiled.RECORDED.write_text(json.dumps({group: [] for group in before}))
-    groups = calls_of_a_run()
+    groups = calls_of_runs()
     if "--record" in sys.argv:
         listed = [entry for group in groups.values() for entry in group]
         call_others()

@@ -335,10 +335,11 @@ except BaseException as error:
     assert start(code).communicate() == ("KeyboardInterrupt\n", "")
 
 
-def test_the_record_holds_all_kernels_of_a_run_and_no_others():
+def test_the_record_holds_all_kernels_of_two_runs_and_no_others():
     called = json.loads(subprocess.run([sys.executable, str(HELPER)], check=True, capture_output=True).stdout)
     recorded = json.loads(compiled.RECORDED.read_text())
-    assert {(name, types) for name, types in called["front"]} == {(name, types) for name, types, _ in recorded["front"]}
+    for group in ("front", "pairs", "steps"):
+        assert {(name, types) for name, types in called[group]} == {(name, types) for name, types, _ in recorded[group]}
 
 
 def test_a_kernel_is_compiled_by_another_process(tmp_path):
