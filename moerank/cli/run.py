@@ -65,10 +65,11 @@ def run_command(
     and test queries; --table shows all sets and the baselines, also by MAP
     and on training queries. The command writes result.json, front.csv,
     model.json and front.png to the folder, and moerank plot draws further
-    figures; it never overwrites files that moerank did not write. The first run compiles kernels, which takes
-    some twenty seconds. With --quiet it prints only the verdict and errors.
-    If the folder holds a finished run, the command prints its result, and
-    repeats it only if the data or moerank have changed.
+    figures; it never overwrites files that moerank did not write. The very
+    first run compiles kernels, which takes some twenty seconds. With --quiet
+    it prints only the verdict and errors. If the folder holds a finished run,
+    the command prints its result, and repeats it only if the data or moerank
+    have changed.
 
     The exit code is 0 after success, 2 after an error, 130 after Ctrl-C.
 

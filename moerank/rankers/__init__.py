@@ -17,6 +17,9 @@ def _import_scikit_learn() -> None:
     the real module if anything of it is asked for. Threads that import it wait, because the locks of the imports and
     the mark of an import under way are those of Python itself.
     """
+    lock = getattr(_bootstrap, "_ModuleLockManager", None)
+    if lock is None:  # in a Python of the future
+        return
     placeholder = ModuleType(STATISTICS)
 
     def load(name: str) -> Any:
@@ -25,7 +28,7 @@ def _import_scikit_learn() -> None:
         return getattr(import_module(STATISTICS), name)
 
     placeholder.__getattr__, placeholder.__spec__ = load, SimpleNamespace(_initializing=True)
-    with _bootstrap._ModuleLockManager("sklearn"), _bootstrap._ModuleLockManager(STATISTICS):
+    with lock("sklearn"), lock(STATISTICS):
         if not {"sklearn", STATISTICS} & set(sys.modules):
             sys.modules[STATISTICS] = placeholder
             try:
