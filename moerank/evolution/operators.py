@@ -194,8 +194,9 @@ class UniformCrossover(RowCrossover):
         n_bytes = -(-problem.n_var // 8)
         n_pairs = max(1, CROSSED_BYTES // n_bytes)
         for begin in range(0, len(mating), n_pairs):
-            pairs = mating[begin : begin + n_pairs]
-            drawn = random_state.integers(2**32, size=(len(pairs), -(-n_bytes // 4)), dtype=np.uint32)
+            numbers = mating[begin : begin + n_pairs]
+            pairs = numbers if n_pairs > 1 else slice(numbers[0], numbers[0] + 1)  # which copies nothing
+            drawn = random_state.integers(2**32, size=(len(numbers), -(-n_bytes // 4)), dtype=np.uint32)
             bits = drawn.astype("<u4", copy=False).view(np.uint8)[:, :n_bytes]
             exchanged = firsts[pairs] ^ seconds[pairs]
             exchanged &= bits if packed else np.unpackbits(bits, axis=1, count=problem.n_var).view(np.bool_)

@@ -67,9 +67,9 @@ def read_masks(
 
 def n_ones(rows: Packed) -> Integers:
     """Return the number of ones in each row of packed bits."""
-    words = np.zeros((len(rows), -(-rows.shape[1] // 8)), np.uint64)
-    words.view(np.uint8)[:, : rows.shape[1]] = rows
-    return np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+    n_bytes = rows.shape[1] // 8 * 8  # that are counted eight at a time
+    parts = rows[:, :n_bytes].view(np.uint64), rows[:, n_bytes:]
+    return sum(np.bitwise_count(part).sum(axis=1, dtype=np.int64) for part in parts)
 
 
 def _are_packed(rows: Array, width: int) -> bool:
