@@ -22,7 +22,7 @@ from moerank.evolution.bit_search import BitSearch, crowding_distances, front_nu
 from moerank.evolution.daea import DAEA
 from moerank.evolution.memo import ArrayEvaluator
 from moerank.evolution.mffs import MFFS
-from moerank.evolution.operators import DigestDuplicates, RowCrossover, RowMutation, row_digests
+from moerank.evolution.operators import DigestDuplicates, RowCrossover, RowMutation, RowSampling, new_rows, row_digests
 from moerank.evolution.prdh import PRDH
 from moerank.evolution.sparse_ea import SparseEA
 from moerank.evolution.staircase import Staircase
@@ -97,15 +97,17 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
 
     def next(self) -> None:
         """Make and evaluate a batch, and select the next population."""
-        if not self.is_initialized or not isinstance(self.evaluator, ArrayEvaluator) or self.archive is not None:
+        on_rows = self.is_initialized or isinstance(self.initialization.sampling, RowSampling)
+        if not on_rows or not isinstance(self.evaluator, ArrayEvaluator) or self.archive is not None:
             super().next()
             return
-        if (children := self._children()) is not None:
-            X, digests = children
+        if (strings := self._children() if self.is_initialized else self._sampled()) is not None:
+            X, digests = strings
             given = X if getattr(self.problem, "packs", False) else self._unpacked(X)
             F = self.evaluator.eval_rows(self.problem, given, digests, self)
             self.off = X, F, digests
-            self._advance(self._batch)
+            (self._advance if self.is_initialized else self._initialize_advance)(self._batch)
+        self.is_initialized = True
         self._post_advance()
         if self.termination.has_terminated():
             self.finalize()
@@ -114,10 +116,18 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         children = self._children()
         return None if children is None else Population.new("X", self._unpacked(children[0]))
 
-    def _initialize_advance(self, infills: Population, **settings: object) -> None:
-        self._packs = infills[0].X.dtype == np.bool_ and isinstance(self.repair, NoRepair)
-        self._packs &= self.mating.crossover.packs and self.mating.mutation.packs
-        X, F, digests = self._arrays(infills)
+    def _sampled(self) -> tuple[Array, list[bytes]]:
+        """Return the initial strings, without duplicates, with their digests."""
+        self._initialize()
+        drawn = {"random_state": self.random_state, "algorithm": self}
+        X = self.initialization.sampling._do(self.problem, self.pop_size, **drawn)
+        X = self._packed(np.asarray(self.repair._do(self.problem, X, **drawn)))
+        digests = row_digests(X)
+        rows = new_rows(digests, ())
+        return X[rows], [digests[row] for row in rows]
+
+    def _initialize_advance(self, infills: Batch | Population, **settings: object) -> None:
+        X, F, digests = infills if isinstance(infills, tuple) else self._arrays(infills)
         self._strings = np.empty((max(len(X), self.pop_size), *X.shape[1:]), X.dtype)
         self._memory = np.empty((self.n_offsprings + 1, *X.shape[1:]), X.dtype)
         self._slots, self.F, self._digests, self._born = np.empty(0, np.int64), F[:0], list[bytes](), list[int]()
@@ -137,14 +147,12 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
             n_matings = -(-(self.n_offsprings - begin) // 2)
             winners = _tournament_winners(self.F, self._crowding, 2 * n_matings, self.random_state)
             X = self._mate(winners, batch[begin : begin + len(winners)])
-            in_batch = np.may_share_memory(X, batch)
-            for row, digest in enumerate(chain.from_iterable(in_pieces(row_digests, X, workers))):
-                if digest in seen or len(digests) == self.n_offsprings:
-                    continue
-                if not in_batch or begin + row > len(digests):  # long strings are copied only to close gaps
-                    batch[len(digests)] = X[row]
-                seen.add(digest)
-                digests.append(digest)
+            made = list(chain.from_iterable(in_pieces(row_digests, X, workers)))
+            rows = new_rows(made, seen)[: self.n_offsprings - begin]
+            digests += [made[row] for row in rows]
+            seen.update(digests[begin:])
+            if rows != list(range(len(rows))) or not np.may_share_memory(X, batch):  # long strings take long to copy
+                batch[begin : len(digests)] = X[rows]
             if len(digests) == self.n_offsprings:
                 break
         if not digests:
@@ -160,9 +168,14 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         return np.asarray(self.repair._do(self.problem, X, random_state=self.random_state, algorithm=self))
 
     def _arrays(self, population: Population) -> Batch:
-        pack = np.packbits if self._packs else np.asarray
-        X = np.array([pack(individual.X) for individual in population])
+        X = self._packed(np.array([individual.X for individual in population]))
         return X, np.array([individual.F for individual in population]), row_digests(X)
+
+    def _packed(self, X: Array) -> Array:
+        """Return the rows as the operators take them."""
+        self._packs = X.dtype == np.bool_ and isinstance(self.repair, NoRepair)
+        self._packs &= self.mating.crossover.packs and self.mating.mutation.packs
+        return np.packbits(X, axis=1) if self._packs else X
 
     def _unpacked(self, X: Array) -> Array:
         """Return the rows as any problem takes them."""

@@ -8,7 +8,7 @@ randomness comes from the `random_state` that pymoo passes.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from copy import deepcopy
 from hashlib import sha256
 from typing import Any, Literal, TypeAlias, get_args
@@ -38,11 +38,18 @@ CROSSOVER = 0.9
 # Random bytes that a crossover draws at once: short strings are crossed together, long ones stay in the cache.
 CROSSED_BYTES = 2**16
 
+# Integers a row that are faster to draw for all rows at once.
+FEW = 16
+
 # Range of the shares of ones in an initial population; a search that starts at one half never gets lower.
 DENSITY = (0.05, 0.5)
 
 
-class DensitySampling(Sampling):
+class RowSampling(Sampling):
+    """Base class of samplings whose rows need no change, for pymoo and for arrays alike."""
+
+
+class DensitySampling(RowSampling):
     """Random bit strings with a share of ones drawn for each individual.
 
     The share is drawn log-uniformly from [`low`, `high`], then each bit independently with that probability; an empty
@@ -78,7 +85,7 @@ class DensitySampling(Sampling):
         return X
 
 
-class SubsetSizeSampling(Sampling):
+class SubsetSizeSampling(RowSampling):
     """Random subsets with a uniform size from 1 … n_var, then any subset of that size.
 
     Parameters
@@ -101,7 +108,7 @@ class SubsetSizeSampling(Sampling):
         sizes = random_state.integers(1, self.largest or problem.n_var, n_samples, endpoint=True)
         X = np.zeros((n_samples, problem.n_var), np.bool_)
         for row, size in zip(X, sizes, strict=True):
-            row[_distinct(problem.n_var, size, random_state)] = True
+            row[random_state.choice(problem.n_var, size, replace=False, shuffle=False)] = True
         return X
 
 
@@ -247,12 +254,11 @@ class SparseBitFlip(BitFlip):
     def flip(self, problem: Problem, X: Array, random_state: Generator, algorithm: Algorithm | None) -> None:
         """Flip bits of the rows in place."""
         counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(X))
-        for i in np.flatnonzero(counts):
-            bits = _distinct(problem.n_var, counts[i], random_state)
-            if X.dtype == np.bool_:
-                X[i, bits] ^= True
-            else:
-                np.bitwise_xor.at(X[i], bits // 8, (128 >> bits % 8).astype(np.uint8))
+        rows, bits = _distinct(problem.n_var, counts, random_state)
+        if X.dtype == np.bool_:
+            X[rows, bits] ^= True
+        else:
+            np.bitwise_xor.at(X, (rows, bits // 8), (128 >> bits % 8).astype(np.uint8))
 
 
 def _are_packed(X: Array, problem: Problem, operator: RowCrossover | RowMutation) -> bool:
@@ -266,9 +272,25 @@ def _are_packed(X: Array, problem: Problem, operator: RowCrossover | RowMutation
     return packed
 
 
-def _distinct(n: int, size: int, random_state: Generator) -> Integers:
-    """Return `size` distinct integers below `n`, every subset equally likely."""
-    return random_state.choice(n, size, replace=False, shuffle=False)
+def _distinct(n: int, counts: Integers, random_state: Generator) -> tuple[Integers, Integers]:
+    """Return ``counts[row]`` distinct integers below `n` for each row, every subset equally likely.
+
+    They are rows and integers, shape (Σ counts,), drawn as by ``choice`` for one row after the other. Few integers for
+    each are drawn for all rows at once by R. Floyd's algorithm (Bentley, Comm. ACM 30(9), 1987): the k-th of c integers
+    is drawn below n − c + k, and becomes n − c + k − 1 if it was drawn before.
+    """
+    rows = np.repeat(np.arange(len(counts)), counts)
+    if len(rows) > FEW * len(counts):
+        drawn = [random_state.choice(n, count, replace=False, shuffle=False) for count in counts]
+        return rows, np.concatenate(drawn)
+    last = np.arange(len(rows)) + np.repeat(n - np.cumsum(counts), counts)
+    drawn = random_state.integers(last, endpoint=True)
+    while True:
+        order = np.lexsort((drawn, rows))
+        again = order[1:][(rows[order[1:]] == rows[order[:-1]]) & (drawn[order[1:]] == drawn[order[:-1]])]
+        if len(again) == 0:
+            return rows, drawn
+        drawn[again] = last[again]
 
 
 class DigestDuplicates(DuplicateElimination):
@@ -318,10 +340,19 @@ def row_digests(X: Sequence[Array] | Array) -> list[bytes]:
     return [sha256(row).digest()[:16] for row in rows]
 
 
+def new_rows(digests: Sequence[bytes], known: Container[bytes]) -> list[int]:
+    """Return the first row of each digest that is not `known`, ascending.
+
+    >>> new_rows([b"a", b"b", b"a", b"c"], {b"b"})
+    [0, 3]
+    """
+    return sorted({digest: row for row, digest in reversed(list(enumerate(digests))) if digest not in known}.values())
+
+
 ETA = 20.0  # distribution index for reals; larger values keep children closer to their parents
 
 
-class MixedSampling(Sampling):
+class MixedSampling(RowSampling):
     """Random mixed strings: bits with a share of ones drawn from U(0, 1) for each individual, reals from U(0, 1).
 
     Parameters

@@ -14,7 +14,7 @@ from moerank.arrays import Array, Mask, Matrix, Vector
 from moerank.checks import check_at_least, check_share, most_workers
 from moerank.data import RankingData
 from moerank.evolution import Operators
-from moerank.evolution.operators import CROSSOVER, row_digests
+from moerank.evolution.operators import CROSSOVER, new_rows, row_digests
 from moerank.metrics import NDCG, Metric
 from moerank.mofsrank.dask_slices import Slices
 from moerank.mofsrank.limits import FeatureStrings
@@ -126,9 +126,7 @@ class Stage(Problem):  # type: ignore[misc]
 
     def objectives_of(self, X: Array, digests: list[bytes]) -> Matrix:
         """Return the objectives (n, n_objectives) of strings with these digests; known ones are looked up."""
-        first = {digest: i for i, digest in reversed(list(enumerate(digests))) if digest not in self._cached}
-        if first:
-            new = sorted(first.values())
+        if new := new_rows(digests, self._cached):
             rows = X if len(new) == len(X) else X[new]  # long strings are not copied
             usable = ~self._is_empty(rows)
             if self.repairs:

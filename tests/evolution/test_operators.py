@@ -121,6 +121,18 @@ def mutated(mutation, X, seed=0):
     return result.get("X")
 
 
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(("n", "share"), [(5, 0.5), (40, 1 / 40), (40, 0.3), (30_000, 1 / 30_000), (30_000, 0.01)])
+def test_flips_are_those_of_one_row_after_the_other(n, share, packed):
+    X, rng = SEEDED(7).random((60, n)) < 0.5, np.random.default_rng(SEEDED(8).integers(2**63))
+    expected = X.copy()
+    for row, count in zip(expected, rng.binomial(n, share, len(X)), strict=True):
+        row[rng.choice(n, count, replace=False, shuffle=False)] ^= True
+    given = np.packbits(X, axis=1) if packed else X
+    flipped = SparseBitFlip(share).mutate(Problem(n_var=n), given, random_state=SEEDED(8), algorithm=None)
+    np.testing.assert_array_equal(flipped, np.packbits(expected, axis=1) if packed else expected)
+
+
 def test_flips_are_distributed_like_one_coin_a_bit():
     start = np.tile([True, False, True, False], (20_000, 1))
     flips = mutated(SparseBitFlip(0.35), start) ^ start
