@@ -50,6 +50,8 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
     pymoo's sort depends on the processor. Problems with constraints are refused.
     """
 
+    is_initialized: bool
+
     # The population, in any order; a child that survives takes the row of a string that does not. Bits are packed if
     # the operators take them so: long strings then need an eighth of the time to copy.
     _strings: Any = None

@@ -281,10 +281,9 @@ def _distinct(n: int, counts: Integers, random_state: Generator) -> tuple[Intege
     """
     rows = np.repeat(np.arange(len(counts)), counts)
     if len(rows) > FEW * len(counts):
-        drawn = [random_state.choice(n, count, replace=False, shuffle=False) for count in counts]
-        return rows, np.concatenate(drawn)
+        return rows, np.concatenate([random_state.choice(n, k, replace=False, shuffle=False) for k in counts])
     last = np.arange(len(rows)) + np.repeat(n - np.cumsum(counts), counts)
-    drawn = random_state.integers(last, endpoint=True)
+    drawn: Integers = random_state.integers(last, endpoint=True)
     while True:
         order = np.lexsort((drawn, rows))
         again = order[1:][(rows[order[1:]] == rows[order[:-1]]) & (drawn[order[1:]] == drawn[order[:-1]])]
