@@ -138,7 +138,8 @@ def centres(columns: Floats, offsets: Integers) -> Matrix:
 
 @kernel
 def run_pass(
-    columns: Floats,
+    columns: NDArray[np.uint8],
+    single: bool,
     centre: Matrix,
     offsets: Integers,
     order: RunOrder,
@@ -159,7 +160,8 @@ def run_pass(
     Only pairs with d = t − wᵀ(xᵢ − xⱼ) > 0 count with the `hinge`, else all. The task of an individual is `RESIDUALS`
     for Σ d (xᵢ − xⱼ) and Σ t d, or `CURVATURE` for Σ vᵀ(xᵢ − xⱼ) (xᵢ − xⱼ).
 
-    columns : (n_features, n_documents), C-contiguous, in any precision
+    columns : (n_features · n_documents · 4 or 8,), the bytes of all features, one after the other; they are numbers in
+        `single` or else double precision, for which the pass need not be compiled twice
     centre : (n_features, n_queries), subtracted in each query
     offsets : (n_queries + 1,)
     order, own : see `RunOrder` and `OwnFeatures`
@@ -188,7 +190,6 @@ def run_pass(
     move, total = np.empty((sorted_size, width), w.dtype), np.empty((sorted_size, width), w.dtype)
     four = np.empty((1, width), w.dtype)
     # Views are made here once: inside the loops each would count its references.
-    all_columns = columns.reshape(-1)
     score, moved = scores.reshape(-1), moves.reshape(-1)
     as_loser, as_winner, as_move, added = loser.reshape(-1), winner.reshape(-1), move.reshape(-1), total.reshape(-1)
     nothing = spread(w.dtype.type(0))
@@ -205,7 +206,10 @@ def run_pass(
             for k in range(offsets[query[q] + 1] - offset):
                 by_label[document + k] = document + row[sorted_first + k] - offset
                 by_row[document + row[sorted_first + k] - offset] = k
-        copy_to_tiles(all_columns, columns.shape[1], used, offsets, query[c:end], first_vector, tiles)
+        if single:
+            copy_to_tiles(columns.view(np.float32), offsets[-1], used, offsets, query[c:end], first_vector, tiles)
+        else:
+            copy_to_tiles(columns.view(np.float64), offsets[-1], used, offsets, query[c:end], first_vector, tiles)
         _centre(tiles, used, centre, offsets, query[c:end], first_vector)
         n_tiles = (n + TILE - 1) // TILE
         _score(tiles, n_tiles, own, w, task, RESIDUALS, scores, room // width)

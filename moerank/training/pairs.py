@@ -408,10 +408,11 @@ class CountedPairs:
             NOBODY_CHOOSES if (chosen := masks.of_unit(unit)) is None else chosen for unit in ("document", "query")
         )
         if len(queries_with_pairs):
+            columns = data.columns.reshape(-1).view(np.uint8)
             run_pass(
-                data.columns, means, data.offsets, order, own, W[features].astype(precision),
-                V[features].astype(precision), task, (documents, queries), self.target.margin, shift, loss.one_sided,
-                prefix, pulled, slack,
+                columns, data.columns.dtype == np.float32, means, data.offsets, order, own,
+                W[features].astype(precision), V[features].astype(precision), task, (documents, queries),
+                self.target.margin, shift, loss.one_sided, prefix, pulled, slack,
             )  # fmt: skip
         sums = np.zeros(W.shape)
         sums[features] = pulled
