@@ -6,6 +6,8 @@ the rows, and NumPy's `einsum` uses no such library.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
@@ -124,6 +126,27 @@ def dot(a: Vector, b: Vector) -> float:
 
 
 @kernel
+def positions(mask: Mask) -> Integers:
+    """Return the positions of the true entries; `np.flatnonzero` takes twice as long to compile."""
+    index = np.empty(len(mask), np.int64)
+    n = 0
+    for i in range(len(mask)):
+        if mask[i]:
+            index[n] = i
+            n += 1
+    return index[:n]
+
+
+@kernel
+def largest(values: Vector | Integers) -> Any:
+    """Return the largest of some numbers; ``values.max()`` takes half a second longer to compile."""
+    best = values[0]
+    for value in values:
+        best = max(best, value)
+    return best
+
+
+@kernel
 def factorise(B: Matrix, feature_mask: Mask) -> Matrix:
     """Return the Cholesky factors (lanes, n_features, n_features) of B on each row of the mask, packed top left.
 
@@ -137,7 +160,7 @@ def factorise(B: Matrix, feature_mask: Mask) -> Matrix:
                 for j in range(i + 1):
                     factors[lane, i, j] = factors[lane - 1, i, j]
         else:
-            _factor_one(B, np.flatnonzero(feature_mask[lane]), factors[lane])
+            _factor_one(B, positions(feature_mask[lane]), factors[lane])
     return factors
 
 
@@ -156,7 +179,7 @@ def _factor_one(B: Matrix, chosen: Integers, L: Matrix) -> None:
 @kernel
 def solve(L: Matrix, chosen: Mask, b: Vector, x: Vector) -> None:
     """Solve B x = b on the chosen features, given the factor of B there; x is set to 0 elsewhere. O(k²)."""
-    index = np.flatnonzero(chosen)
+    index = positions(chosen)
     x[:] = 0.0
     for i in range(len(index)):
         total = b[index[i]]
@@ -180,12 +203,12 @@ def ridge_subsets(B: Matrix, rhs: Matrix, feature_mask: Mask) -> Matrix:
     n_individuals, n_features = feature_mask.shape
     n_systems = len(B)
     W = np.zeros((n_individuals * n_systems, n_features))
-    largest = 0
-    for row in range(len(feature_mask)):
-        largest = max(largest, feature_mask[row].sum())
-    L = np.empty((largest, largest))
+    most = 0
     for row in range(n_individuals):
-        chosen = np.flatnonzero(feature_mask[row])
+        most = max(most, len(positions(feature_mask[row])))
+    L = np.empty((most, most))
+    for row in range(n_individuals):
+        chosen = positions(feature_mask[row])
         for system in range(n_systems):
             _factor_one(B[system], chosen, L)
             solve(L, feature_mask[row], rhs[system], W[row * n_systems + system])

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from moerank.arrays import Integers, Vector
+from moerank.kernels.algebra import largest
 from moerank.kernels.compiled import kernel, read_only
 
 # Terms of the expansion around the middle of a cell one bandwidth wide: the rest is below 1e-15 of a sample's peak.
@@ -143,7 +144,7 @@ def _sums_over_pairs(
 ) -> tuple[Vector, Vector]:
     """Sum the values of the better documents, and of the worse ones, of each document's pairs within the margin."""
     better, worse = np.zeros(len(values)), np.zeros(len(values))
-    tree = np.empty(n_levels.max() + 1)
+    tree = np.empty(largest(n_levels) + 1)
     for q in range(len(offsets) - 1):
         n = n_levels[q]
         if n == 1:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.kernels.algebra import largest
 from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import PairGroups
 
@@ -205,7 +206,7 @@ def best_stump(
     """
     feature, threshold = 0, 0
     best = 0.0
-    sums = np.empty(n_thresholds.max() + 1)
+    sums = np.empty(largest(n_thresholds) + 1)
     for f in range(len(bins)):
         sums[: n_thresholds[f] + 1] = 0.0
         for i in range(len(potentials)):
@@ -264,10 +265,10 @@ def descend(X: Matrix, target: Vector, offsets: Integers, rate: float, n_epochs:
 
 @kernel
 def _softmax(z: Vector, p: Vector) -> None:
-    largest = z.max()
+    most = largest(z)
     total = 0.0
     for i in range(len(z)):
-        p[i] = np.exp(z[i] - largest)
+        p[i] = np.exp(z[i] - most)
         total += p[i]
     for i in range(len(z)):
         p[i] /= total

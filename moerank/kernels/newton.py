@@ -16,7 +16,7 @@ they need next. So the weights of an individual do not depend on the others. `ne
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,6 @@ class Newton(NamedTuple):
     n_products: Integers  # (n,), products since the last Newton step
 
 
-@kernel
 def begin_newton(W: Matrix) -> Newton:
     """Return the state at the weights W (n, n_features), which are brought to the minima in place."""
     n = len(W)
@@ -154,6 +153,7 @@ def advance_newton(
 
 @kernel
 def newton_lanes(
+    fields: tuple[Any, ...],
     X: Floats,
     pairs: pair_pass.PairGroups,
     words: Words,
@@ -168,11 +168,11 @@ def newton_lanes(
     shift: Floats,
     hinge: bool,
     tolerance: float,
-) -> tuple[Matrix, Mask]:
-    """Return the weights (lanes, n_features) that minimise each lane's objective, and whether each (lanes,) converged.
+) -> None:
+    """Bring a `Newton`, given as a tuple that `begin_newton` has made, to the minimum of each lane's objective.
 
     Lanes go from pass to pass together: lanes that need residuals wait for the conjugate gradients of the others. A
-    lane that did not converge stopped at `MAX_STEPS`.
+    lane that did not converge has more than `MAX_STEPS` steps. numba compiles the making of arrays for a second.
 
     X : (n_documents, n_features), the precision of the passes
     pairs : see `PairGroups`
@@ -187,14 +187,14 @@ def newton_lanes(
     lanes, n_features = feature_mask.shape
     used = pair_pass.used_features(feature_mask.T)
     factors = factorise(B, feature_mask)
-    W = np.zeros((lanes, n_features))
+    state = Newton(*fields)
+    W = state.W
     for lane in range(lanes):
         if len(start):
             for f in range(n_features):
                 W[lane, f] = start[lane, f] if feature_mask[lane, f] else 0.0
         else:
             solve(factors[lane], feature_mask[lane], rhs, W[lane])
-    state = begin_newton(W)
     for lane in range(lanes):
         if n_kept[lane] == 0:
             state.task[lane] = IDLE
@@ -203,37 +203,34 @@ def newton_lanes(
     weights, partial = np.zeros((n_features, lanes), X.dtype), np.empty((n_features, lanes), X.dtype)
     sums, pulled = np.empty((n_features, lanes)), np.empty((lanes, n_features))
     slack_sum, active = np.empty(lanes), np.empty_like(words)
+    slack = np.empty(lanes)
     at_start = len(start_scores) > 0
-    while state.task.any():  # every lane that is not idle begins a Newton step
+    while state.task.any():
+        served = state.task == CURVATURE
+        curving = served.any()
+        if not curving:  # every lane that is not idle begins a Newton step
+            served = state.task == RESIDUALS
         if at_start:
             for i in range(len(X)):
                 for lane in range(lanes):
                     scores[i, lane] = start_scores[i]
         else:
-            pair_pass.transpose(W, weights)
+            pair_pass.transpose(state.direction if curving else W, weights)
             pair_pass.project(X, weights, used, scores)
         at_start = False
-        for i in range(len(shift)):
-            for lane in range(lanes):
-                scores[i, lane] -= shift[i]
-        pair_pass.hinge_pass(pairs, words, scores, margin, hinge, active, documents, slack_sum)
+        if curving:
+            pair_pass.curvature_pass(pairs, active, scores, documents)
+        else:
+            for i in range(len(shift)):
+                for lane in range(lanes):
+                    scores[i, lane] -= shift[i]
+            pair_pass.hinge_pass(pairs, words, scores, margin, hinge, active, documents, slack_sum)
+            slack = margin * slack_sum
+            for i in range(len(shift)):
+                for lane in range(lanes):
+                    slack[lane] += np.float64(shift[i]) * documents[i, lane]
         pair_pass.pull_back(X, documents, used, partial, sums)
         pair_pass.transpose(sums, pulled)
-        slack = margin * slack_sum
-        for i in range(len(shift)):
-            for lane in range(lanes):
-                slack[lane] += np.float64(shift[i]) * documents[i, lane]
-        served = state.task == RESIDUALS
-        while served.any():
-            advance_newton(
-                state, served, pulled, slack, feature_mask, factors, scale, hinge, False,
-                tolerance, SINGLE_NOISE, MAX_STEPS,
-            )  # fmt: skip
-            served = state.task == CURVATURE
-            if served.any():
-                pair_pass.transpose(state.direction, weights)
-                pair_pass.project(X, weights, used, scores)
-                pair_pass.curvature_pass(pairs, active, scores, documents)
-                pair_pass.pull_back(X, documents, used, partial, sums)
-                pair_pass.transpose(sums, pulled)
-    return W, state.n_steps <= MAX_STEPS
+        advance_newton(
+            state, served, pulled, slack, feature_mask, factors, scale, hinge, False, tolerance, SINGLE_NOISE, MAX_STEPS
+        )

@@ -13,7 +13,7 @@ next. So the weights of an individual do not depend on the others. `proximal_lan
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,6 @@ class Proximal(NamedTuple):
     n_iter: Integers  # (n,), steps so far
 
 
-@kernel
 def begin(terms: Terms, start: Matrix) -> Proximal:
     """Return the state at `start` (n, 2 n_features), not negative, and 0 off the features."""
     n = len(start)
@@ -127,18 +126,13 @@ def proximal_lanes(
     X: Matrix,
     pairs: PairGroups,
     words: NDArray[np.uint8],
-    n_kept: Integers,
-    feature_mask: Mask,
-    A: Matrix,
-    cost: Matrix,
-    lambda1: Vector,
-    lambda2: Vector,
-    start: Matrix,
+    fields_of_terms: tuple[Any, ...],
+    fields_of_state: tuple[Any, ...],
     max_iter: int,
     tol: float,
     history: Matrix,
-) -> tuple[Matrix, Integers]:
-    """Return each lane's variables (lanes, 2 n_features) and its number of steps (lanes,), by accelerated steps.
+) -> None:
+    """Bring a `Proximal`, given as a tuple that `begin` has made, to each lane's minimum, by accelerated steps.
 
     Lanes go from step to step together: a lane that has found its L waits for the others. Scores are linear in w, so
     the scores of the extrapolated point z come from the scores of the last two w. So a step takes one product with X
@@ -146,18 +140,14 @@ def proximal_lanes(
 
     X : (n_documents, n_features)
     pairs : see `PairGroups`
-    words : (n_pairs,); bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.
-    feature_mask, A, cost, lambda1, lambda2 : see `Terms`
-    start : (lanes, 2 n_features), not negative, and 0 off the lane's features
+    words : (n_pairs,); bit l keeps the pair for lane l
+    fields_of_terms : the `Terms`
     max_iter, tol : see `advance`
     history : (max_iter + 1, lanes), receives F at the start and after each step of a lane
     """
-    lanes, n_features = feature_mask.shape
+    terms, state = Terms(*fields_of_terms), Proximal(*fields_of_state)
+    lanes, n_features = terms.feature_mask.shape
     every = np.arange(n_features)
-    share = 1.0 / np.maximum(1, n_kept)
-    terms = Terms(feature_mask, share, np.ascontiguousarray(A.T), np.ascontiguousarray(cost), lambda1, lambda2)
-    state = begin(terms, start)
-    state.task[n_kept == 0] = IDLE
     weights, partial, sums = np.empty((n_features, lanes)), np.empty((n_features, lanes)), np.empty((n_features, lanes))
     scores, documents = np.empty((len(X), lanes)), np.empty((len(X), lanes))
     pulled, squares, active = np.empty((lanes, n_features)), np.empty(lanes), np.empty_like(words)
@@ -183,7 +173,6 @@ def proximal_lanes(
                 project(X, weights, used_features(weights), scores)
                 _hinge(pairs, words, scores, active, documents, squares)
         scores_before, scores_w, scores = scores_w, scores, scores_before
-    return state.w, state.n_iter
 
 
 @kernel

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.kernels.algebra import LEAST_PIVOT, PANELS_ABREAST, VECTOR_WIDTH, subtract_products
+from moerank.kernels.algebra import LEAST_PIVOT, PANELS_ABREAST, VECTOR_WIDTH, positions, subtract_products
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import fused, load, spread, store
 
@@ -96,14 +96,16 @@ def ridge_blocks(A: Matrix, b: Vector, first: Integers, alpha: float, feature_ma
     nor on the processor. O(k³ / 3) operations, in vectors, for an individual with k columns.
     """
     W = np.zeros((len(feature_mask), len(b)))
-    sizes = np.diff(first)
     most = 0
     for row in range(len(feature_mask)):
-        most = max(most, sizes[feature_mask[row]].sum())
+        n_columns = 0
+        for f in positions(feature_mask[row]):
+            n_columns += first[f + 1] - first[f]
+        most = max(most, n_columns)
     n_panels = (most + VECTOR_WIDTH - 1) // VECTOR_WIDTH
     U = np.empty((n_panels * VECTOR_WIDTH * (n_panels + 1), VECTOR_WIDTH))
     for row in range(len(feature_mask)):
-        chosen = np.flatnonzero(feature_mask[row])
+        chosen = positions(feature_mask[row])
         _solve_one(A, b, first, alpha, chosen, U, W[row])
     return W
 

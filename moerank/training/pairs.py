@@ -165,13 +165,14 @@ class ListedPairs:
         shift = self.shift.astype(np.float32) if self.shift.any() else np.empty(0, np.float32)
         for rows, words, counts in self._groups(masks, np.float32):
             origin = np.zeros((0, W.shape[1])) if start is None else _fill_up(start[rows], _SINGLE)
-            weights, finished = newton.newton_lanes(
-                self.X_lanes, self.pairs.groups, words, counts,
+            state = newton.begin_newton(np.zeros((_SINGLE, W.shape[1])))
+            newton.newton_lanes(
+                tuple(state), self.X_lanes, self.pairs.groups, words, counts,
                 _fill_up(feature_mask[rows], _SINGLE), model.B, model.rhs, origin, start_scores, model.C,
                 self.target.margin, shift, model.loss.one_sided, tolerance,
             )  # fmt: skip
             n = len(W[rows])
-            W[rows], converged[rows] = weights[:n], finished[:n]
+            W[rows], converged[rows] = state.W[:n], state.n_steps[:n] <= newton.MAX_STEPS
         return W, converged
 
     def minimise_penalised(
@@ -184,19 +185,22 @@ class ListedPairs:
         """
         variables, n_iter = np.empty_like(start), np.empty(len(start), np.int64)
         history = np.empty((max_iter + 1, len(start)))
+        similarity = np.ascontiguousarray(penalties.similarity.T)
         for rows, words, counts in self._groups(masks, np.float64):
             of_group = np.empty((max_iter + 1, _DOUBLE))
-            costs, lambda1, lambda2, begin = (
+            costs, lambda1, lambda2, first = (
                 _fill_up(values[rows], _DOUBLE)
                 for values in (penalties.costs, penalties.lambda1, penalties.lambda2, start)
             )
-            result, steps = proximal.proximal_lanes(
-                self.X, self.pairs.groups, words, counts,
-                _fill_up(masks.features[rows], _DOUBLE), penalties.similarity, costs, lambda1, lambda2, begin,
-                max_iter, tol, of_group,
-            )  # fmt: skip
+            features = _fill_up(masks.features[rows], _DOUBLE)
+            terms = proximal.Terms(features, 1.0 / np.maximum(1, counts), similarity, costs, lambda1, lambda2)
+            state = proximal.begin(terms, first)
+            state.task[counts == 0] = IDLE
+            proximal.proximal_lanes(
+                self.X, self.pairs.groups, words, tuple(terms), tuple(state), max_iter, tol, of_group
+            )
             n = len(start[rows])
-            variables[rows], n_iter[rows], history[:, rows] = result[:n], steps[:n], of_group[:, :n]
+            variables[rows], n_iter[rows], history[:, rows] = state.w[:n], state.n_iter[:n], of_group[:, :n]
         return variables, n_iter, history
 
     def _groups(self, masks: Masks, precision: FloatType) -> Iterator[tuple[slice, Words, Integers]]:
