@@ -10,8 +10,6 @@ from typing import Annotated, Any, TypeAlias, cast
 
 import numpy as np
 from pydantic import TypeAdapter
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
-from sklearn.utils.parallel import Parallel, delayed
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters
@@ -23,6 +21,7 @@ from moerank.rankers.base import RankingEstimator
 from moerank.rankers.model import Forest
 from moerank.rankers.population import AnyRanker, FitnessBackend, FittedPopulation, Population
 from moerank.rankers.rank_rls import RankRLS
+from moerank.scikit_learn import BaseEstimator, OneToOneFeatureMixin, Parallel, clone, delayed
 from moerank.solvers import make_backend, read_solver
 from moerank.training.masks import read_masks
 

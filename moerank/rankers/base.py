@@ -10,10 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Se
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters, check_fields
@@ -24,6 +20,15 @@ from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric, as_metric
 from moerank.rankers import arguments
 from moerank.rankers.model import finite_scores
+from moerank.scikit_learn import (
+    BaseEstimator,
+    ConvergenceWarning,
+    TransformerMixin,
+    _check_feature_names_in,
+    _safe_indexing,
+    check_is_fitted,
+    clone,
+)
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_loss import PairLoss
 from moerank.training.pairs import Pairs, solve_pairs
