@@ -1,17 +1,21 @@
 """Features, labels, queries and names as users give them: read as arrays and checked."""
 
+from __future__ import annotations
+
 import mmap
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import ArrayLike, DTypeLike
 
 from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import unknown
+
+if TYPE_CHECKING:  # it takes long to load
+    import pyarrow as pa
 
 COPIED_ROWS = 4096  # rows of a table that are copied or checked at once, so that they stay in the processor's cache
 BY_COLUMNS = 2**26  # larger tables, in bytes, are in Fortran order, which kernels need; they copy smaller ones
@@ -34,6 +38,8 @@ def column_names(X: object) -> tuple[str, ...] | None:
 
 
 def _arrow_table(X: object) -> pa.Table:
+    import pyarrow as pa
+
     try:
         return X if isinstance(X, pa.Table) else pa.RecordBatchReader.from_stream(X).read_all()
     except (pa.ArrowInvalid, TypeError):
@@ -126,6 +132,7 @@ def _frame_table(X: Any, names: Sequence[str] | None) -> Floats:
 def _numbers(column: Any, name: str) -> Array:
     """Return a column of a frame as numbers, in its own precision; refuse other values with the remedy."""
     import pandas as pd
+    import pyarrow as pa
 
     remedy = "but a feature is a number; leave it out, turn it into numbers, or into dummies (pandas.get_dummies)"
     if isinstance(column, pd.Series):
@@ -147,8 +154,8 @@ def _numbers(column: Any, name: str) -> Array:
 
 def arrow_numbers(column: pa.Array | pa.ChunkedArray) -> Array:
     """Return an Arrow column of numbers in its own precision, with NaN where a value is missing."""
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.int8())
+    if column.type == "bool":
+        column = column.cast("int8")
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
