@@ -1,50 +1,38 @@
 """What moerank takes from scikit-learn when it is imported, without two modules that scikit-learn would load for it."""
 
+import builtins
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import _bootstrap, import_module
-from types import ModuleType, SimpleNamespace
+from importlib import import_module
+from types import ModuleType
 from typing import Any
-
-SLOW = ("scipy.stats", "pandas")
-
-
-def _stand_in(slow: str) -> ModuleType:
-    """Return a module that loads the real one if anything of it is asked for."""
-    module = ModuleType(slow)
-
-    def load(name: str) -> Any:
-        if sys.modules.get(slow) is module:
-            del sys.modules[slow]
-        return getattr(import_module(slow), name)
-
-    vars(module).update(__getattr__=load, __spec__=SimpleNamespace(_initializing=True))
-    return module
 
 
 @contextmanager
 def _without_slow_modules() -> Iterator[None]:
-    """Import scikit-learn for the first time without those modules in `SLOW` that are new.
+    """Keep ``sklearn.utils.fixes`` from loading `scipy.stats` and pandas, which takes longer than all else together.
 
-    ``sklearn.utils.fixes`` imports them, which takes longer than all else, and uses them only in functions, if at all.
-    Meanwhile other modules stand in for them. Threads that import one of them wait, because the locks of the imports
-    and the mark of an import under way are those of Python itself.
+    It uses the first only in functions, where SciPy loads it, and the second nowhere; a module that loads pandas when
+    it is asked for anything stands for it. All other imports, in this and other threads, are Python's own.
     """
-    lock = getattr(_bootstrap, "_ModuleLockManager", None)
-    if lock is None:  # in a Python of the future
+    own = builtins.__import__
+    later = ModuleType("pandas")
+    vars(later)["__getattr__"] = lambda name: getattr(import_module("pandas"), name)
+
+    def without(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> ModuleType:
+        if not fromlist and name not in sys.modules and globals and globals.get("__name__") == "sklearn.utils.fixes":
+            if name == "scipy.stats":
+                return own("scipy")
+            if name == "pandas":
+                return later
+        return own(name, globals, locals, fromlist, level)
+
+    builtins.__import__ = without
+    try:
         yield
-        return
-    with lock("sklearn"), lock(SLOW[0]), lock(SLOW[1]):
-        new = set(SLOW).difference(sys.modules) if "sklearn" not in sys.modules else ()
-        stand_ins = {name: _stand_in(name) for name in new}
-        sys.modules.update(stand_ins)
-        try:
-            yield
-        finally:
-            for name, module in stand_ins.items():
-                if sys.modules.get(name) is module:
-                    del sys.modules[name]
+    finally:
+        builtins.__import__ = own
 
 
 with _without_slow_modules():
