@@ -36,21 +36,13 @@ def _without_slow_modules() -> Iterator[None]:
 
 
 with _without_slow_modules():
-    from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.utils import _safe_indexing
-    from sklearn.utils.parallel import Parallel, delayed
-    from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
-
-__all__ = [
-    "BaseEstimator",
-    "ConvergenceWarning",
-    "OneToOneFeatureMixin",
-    "Parallel",
-    "TransformerMixin",
-    "_check_feature_names_in",
-    "_safe_indexing",
-    "check_is_fitted",
-    "clone",
-    "delayed",
-]
+    from sklearn.base import BaseEstimator as BaseEstimator
+    from sklearn.base import OneToOneFeatureMixin as OneToOneFeatureMixin
+    from sklearn.base import TransformerMixin as TransformerMixin
+    from sklearn.base import clone as clone
+    from sklearn.exceptions import ConvergenceWarning as ConvergenceWarning
+    from sklearn.utils import _safe_indexing as _safe_indexing
+    from sklearn.utils.parallel import Parallel as Parallel
+    from sklearn.utils.parallel import delayed as delayed
+    from sklearn.utils.validation import _check_feature_names_in as _check_feature_names_in
+    from sklearn.utils.validation import check_is_fitted as check_is_fitted

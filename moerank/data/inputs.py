@@ -1,21 +1,16 @@
 """Features, labels, queries and names as users give them: read as arrays and checked."""
 
-from __future__ import annotations
-
 import mmap
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import unknown
-
-if TYPE_CHECKING:  # it takes long to load
-    import pyarrow as pa
 
 COPIED_ROWS = 4096  # rows of a table that are copied or checked at once, so that they stay in the processor's cache
 BY_COLUMNS = 2**26  # larger tables, in bytes, are in Fortran order, which kernels need; they copy smaller ones
@@ -37,7 +32,7 @@ def column_names(X: object) -> tuple[str, ...] | None:
     return None if names is None or hasattr(X, "collect") else tuple(str(name) for name in names)
 
 
-def _arrow_table(X: object) -> pa.Table:
+def _arrow_table(X: object) -> Any:
     import pyarrow as pa
 
     try:
@@ -152,7 +147,7 @@ def _numbers(column: Any, name: str) -> Array:
     return arrow_numbers(column)
 
 
-def arrow_numbers(column: pa.Array | pa.ChunkedArray) -> Array:
+def arrow_numbers(column: Any) -> Array:
     """Return an Arrow column of numbers in its own precision, with NaN where a value is missing."""
     if column.type == "bool":
         column = column.cast("int8")
