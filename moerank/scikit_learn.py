@@ -2,47 +2,41 @@
 
 import builtins
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+_own = builtins.__import__
+_later = ModuleType("pandas")
+vars(_later)["__getattr__"] = lambda name: getattr(import_module("pandas"), name)
+_instead = {"scipy.stats": import_module("scipy"), "pandas": _later}
 
-@contextmanager
-def _without_slow_modules() -> Iterator[None]:
-    """Keep ``sklearn.utils.fixes`` from loading `scipy.stats` and pandas, which takes longer than all else together.
 
-    It uses the first only in functions, where SciPy loads it, and the second nowhere; a module that loads pandas when
-    it is asked for anything stands for it. All other imports, in this and other threads, are Python's own.
+def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> ModuleType:
+    """Import a module as Python does, but neither `scipy.stats` nor pandas for ``sklearn.utils.fixes``.
+
+    They would take longer than all else together. That file uses the first only in functions, where SciPy loads it, and
+    the second nowhere; a module that loads pandas when it is asked for anything stands for it.
     """
-    own = builtins.__import__
-    later = ModuleType("pandas")
-    vars(later)["__getattr__"] = lambda name: getattr(import_module("pandas"), name)
-
-    def without(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> ModuleType:
-        if not fromlist and name not in sys.modules and globals and globals.get("__name__") == "sklearn.utils.fixes":
-            if name == "scipy.stats":
-                return own("scipy")
-            if name == "pandas":
-                return later
-        return own(name, globals, locals, fromlist, level)
-
-    builtins.__import__ = without
-    try:
-        yield
-    finally:
-        builtins.__import__ = own
+    new = name in _instead and name not in sys.modules and not fromlist
+    if new and (globals or {}).get("__name__") == "sklearn.utils.fixes":
+        return _instead[name]
+    return _own(name, globals, locals, fromlist, level)
 
 
-with _without_slow_modules():
-    from sklearn.base import BaseEstimator as BaseEstimator
-    from sklearn.base import OneToOneFeatureMixin as OneToOneFeatureMixin
-    from sklearn.base import TransformerMixin as TransformerMixin
-    from sklearn.base import clone as clone
-    from sklearn.exceptions import ConvergenceWarning as ConvergenceWarning
-    from sklearn.utils import _safe_indexing as _safe_indexing
-    from sklearn.utils.parallel import Parallel as Parallel
-    from sklearn.utils.parallel import delayed as delayed
-    from sklearn.utils.validation import _check_feature_names_in as _check_feature_names_in
-    from sklearn.utils.validation import check_is_fitted as check_is_fitted
+builtins.__import__ = _import
+try:
+    from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.utils.validation import check_is_fitted
+finally:
+    builtins.__import__ = _own
+
+__all__ = [
+    "BaseEstimator",
+    "ConvergenceWarning",
+    "OneToOneFeatureMixin",
+    "TransformerMixin",
+    "check_is_fitted",
+    "clone",
+]

@@ -21,7 +21,7 @@ from moerank.rankers.base import RankingEstimator
 from moerank.rankers.model import Forest
 from moerank.rankers.population import AnyRanker, FitnessBackend, FittedPopulation, Population
 from moerank.rankers.rank_rls import RankRLS
-from moerank.scikit_learn import BaseEstimator, OneToOneFeatureMixin, Parallel, clone, delayed
+from moerank.scikit_learn import BaseEstimator, OneToOneFeatureMixin, clone
 from moerank.solvers import make_backend, read_solver
 from moerank.training.masks import read_masks
 
@@ -163,6 +163,8 @@ def train_on_subsets(
         return population.train_population(ranker, train, feature_mask=distinct[n_empty:]).take(row.ravel() - n_empty)
     usable = distinct & varying_for(ranker, train)
     names = [np.packbits(mask).tobytes().hex() for mask in usable]
+    from sklearn.utils.parallel import Parallel, delayed
+
     stored = finished or {}
     read = TypeAdapter(Forest).validate_python  # a ValueError for other values
     rankers: dict[int, Any] = {i: ReadTrees(read(stored[name])) for i, name in enumerate(names) if name in stored}
