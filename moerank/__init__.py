@@ -32,7 +32,7 @@ def __getattr__(name: str) -> Any:
         if not gc.get_freeze_count():  # objects that others have frozen stay frozen
             gc.freeze()
             gc.unfreeze()  # to the oldest generation, else the next collection would search all of it
+        return value
     finally:
         if was_on:
             gc.enable()
-    return value

@@ -26,17 +26,10 @@ def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = 
 
 builtins.__import__ = _import
 try:
-    from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
+    from sklearn.base import BaseEstimator, TransformerMixin, clone
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.utils.validation import check_is_fitted
 finally:
     builtins.__import__ = _own
 
-__all__ = [
-    "BaseEstimator",
-    "ConvergenceWarning",
-    "OneToOneFeatureMixin",
-    "TransformerMixin",
-    "check_is_fitted",
-    "clone",
-]
+__all__ = ["BaseEstimator", "ConvergenceWarning", "TransformerMixin", "check_is_fitted", "clone"]

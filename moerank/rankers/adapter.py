@@ -21,7 +21,7 @@ from moerank.rankers.base import RankingEstimator
 from moerank.rankers.model import Forest
 from moerank.rankers.population import AnyRanker, FitnessBackend, FittedPopulation, Population
 from moerank.rankers.rank_rls import RankRLS
-from moerank.scikit_learn import BaseEstimator, OneToOneFeatureMixin, clone
+from moerank.scikit_learn import BaseEstimator, clone
 from moerank.solvers import make_backend, read_solver
 from moerank.training.masks import read_masks
 
@@ -119,6 +119,8 @@ class ForeignRanker(RankingEstimator):
 
 def _columns_used(trained: object, n_features: int) -> Integers:
     """Return the columns that a fitted ranker uses."""
+    from sklearn.base import OneToOneFeatureMixin
+
     columns = np.arange(n_features)
     for _, step in getattr(trained, "steps", [("", trained)]):  # the steps of a pipeline
         if hasattr(step, "get_support"):
