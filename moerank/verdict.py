@@ -67,7 +67,7 @@ class Verdict(BaseModel):
     """
 
     # The file holds the computed fields for its readers; here they are computed anew.
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, allow_inf_nan=False, defer_build=True)
 
     part: Part
     metric: str

@@ -229,25 +229,40 @@ def test_importing_the_package_loads_nothing_that_takes_time():
     assert not {"numpy", "scipy", "sklearn", "pandas", "numba", "pymoo", "matplotlib", "pydantic"} & loaded_by("")
 
 
-@pytest.mark.parametrize("name", ["MOFSRank", "GAS", "load_problem"])
+@pytest.mark.parametrize("name", ["MOFSRank", "GAS", "load_letor", "load_problem"])
 def test_a_public_name_loads_nothing_that_only_some_calls_need(name):
     rare = {"scipy.stats", "scipy.optimize", "sklearn.metrics", "sklearn.feature_selection", "lightgbm", "matplotlib"}
-    assert rare & loaded_by(f"moerank.{name}") == set()
+    frames = {"pandas", "pyarrow"} if name != "load_problem" else set()
+    assert (rare | frames) & loaded_by(f"moerank.{name}") == set()
 
 
-# What users and scikit-learn do with scipy.stats, before, after and while a class of moerank is loaded.
+@pytest.mark.parametrize("before", ["", "gc.disable()", "gc.freeze()"])
+def test_the_garbage_collector_is_as_before_when_a_public_name_is_loaded(before):
+    code = f"""
+import gc, moerank
+{before}
+state = gc.isenabled(), gc.get_threshold(), gc.get_freeze_count() > 0
+moerank.MOFSRank
+assert hasattr(moerank, "RankSVN") is False
+assert (gc.isenabled(), gc.get_threshold(), gc.get_freeze_count() > 0) == state
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# What users and scikit-learn do with scipy.stats and pandas, before, after and while a class of moerank is loaded.
 OF_STATISTICS = """
 import gc, sys, threading, types
 sys.setswitchinterval(1e-5)
 def use():
-    import scipy.stats as by_name
+    import pandas, scipy.stats as by_name
     from scipy import stats
+    assert pandas is sys.modules["pandas"] and pandas.Series([1]).sum() == 1
     from scipy.stats import norm
     from sklearn.preprocessing import QuantileTransformer
     assert by_name is stats is sys.modules["scipy.stats"] and norm is stats.norm and norm.cdf(0) == 0.5
     seen.append(QuantileTransformer(n_quantiles=2, output_distribution="normal").fit([[0.0], [1.0]]))
 def look():
-    while "scipy.stats" not in sys.modules: pass
+    while "sklearn.utils.fixes" not in sys.modules: pass
     use()
 seen, thread = [], threading.Thread(target=look)
 {before}
@@ -258,6 +273,7 @@ import sklearn.utils.fixes
 from sklearn.model_selection import RandomizedSearchCV
 use()
 assert sklearn.utils.fixes._mode([1, 1, 2]).mode == 1
+assert sklearn.utils.fixes.pd.DataFrame is sys.modules["pandas"].DataFrame
 gc.collect()
 modules = [entry for entry in gc.get_objects() if isinstance(entry, types.ModuleType)]
 assert sum(module.__name__ == "scipy.stats" for module in modules) == 1
@@ -280,15 +296,20 @@ sys.meta_path.insert(0, Finder)
 @pytest.mark.parametrize(
     ("before", "after", "n_uses"),
     [
-        ("", "assert 'scipy.stats' not in sys.modules and 'stats' not in vars(sys.modules['scipy'])", 1),
+        (
+            "",
+            "assert not {'scipy.stats', 'pandas'} & set(sys.modules) and 'stats' not in vars(sys.modules['scipy'])",
+            1,
+        ),
         ("import scipy.stats", "", 1),
+        ("import pandas", "assert 'scipy.stats' not in sys.modules", 1),
         ("import sklearn.base", "", 1),
         ("thread.start()", "thread.join()", 2),
         (TAKES_A_NAME, "import sklearn.utils.fixes\nassert sklearn.utils.fixes.half == 0.5", 1),
     ],
-    ids=["fresh", "statistics first", "scikit-learn first", "in another thread", "a name is taken"],
+    ids=["fresh", "statistics first", "pandas first", "scikit-learn first", "in another thread", "a name is taken"],
 )
-def test_nobody_sees_that_scikit_learn_was_loaded_without_statistics(before, after, n_uses):
+def test_nobody_sees_that_scikit_learn_was_loaded_without_statistics_and_pandas(before, after, n_uses):
     code = OF_STATISTICS.format(before=before, after=after)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.stdout.strip() == str(n_uses), run.stderr

@@ -94,6 +94,7 @@ def main() -> None:
         if ended.code in (INTERRUPTED, TERMINATED):
             atexit._run_exitfuncs()  # removes the semaphores of worker processes
             end(ended.code)
+        gc.freeze()  # else Python would search all objects for garbage twice more, half a second after a run
         raise
 
 

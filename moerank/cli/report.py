@@ -87,6 +87,7 @@ def plot_command(
     moerank plot accuracy results/study --exact --no-title --width 84 --names mofsrank=MOFSRank
     """
     from moerank.checks import check_choice
+    from moerank.data.read import check_folder
     from moerank.figures import figures_of, style
     from moerank.solvers import split
     from moerank.studies.result import read_result
@@ -95,19 +96,18 @@ def plot_command(
     renamed = dict(text.rpartition("=")[::2] for text in split(names))
     paper = {"title": not no_title, "width": width, "names": renamed}
     further = {**({"exact": True} if exact else {}), **({} if x is None else {"count": x})}
-    if (result := read_result(folder)) is not None:
-        if further or problem or solvers or fold or metric:
-            raise ValueError(f"{folder} is one run; its figures take only --no-title, --width, --names and --out")
+    check_folder(folder, "name the folder of a run or of a study")
+    if (result := read_result(folder)) is None:
+        study = Study.load(folder)
+        check_choice(FIGURES, figure=name)
+        figure = study.plot(name, problem, solvers=split(solvers), fold=fold, metric=metric, paper=paper, **further)
+        name = f"{name}-{problem or study.problems[0].name}"
+    elif further or problem or solvers or fold or metric:
+        raise ValueError(f"{folder} is one run; its figures take only --no-title, --width, --names and --out")
+    else:
         check_choice(drawn := figures_of(result), figure=name)
-        path = style.save_figure(drawn[name].draw(result, paper), out or folder / f"{name}.png")
-        notice(f"wrote {path}")
-        return
-    check_choice(FIGURES, figure=name)
-    study = Study.load(folder)
-    figure = study.plot(name, problem, solvers=split(solvers), fold=fold, metric=metric, paper=paper, **further)
-    path = out or folder / f"{name}-{problem or study.problems[0].name}.png"
-    style.save_figure(figure, path)
-    notice(f"wrote {path}")
+        figure = drawn[name].draw(result, paper)
+    notice(f"wrote {style.save_figure(figure, out or folder / f'{name}.png')}")
 
 
 def _written(content: Report, format_: str) -> str:

@@ -66,7 +66,7 @@ def run_command(
     and on training queries. The command writes result.json, front.csv,
     model.json and front.png to the folder, and moerank plot draws further
     figures; it never overwrites files that moerank did not write. The very
-    first run compiles kernels, which takes some twenty seconds. With --quiet
+    first run compiles kernels, which takes about ten seconds. With --quiet
     it prints only the verdict and errors. If the folder holds a finished run,
     the command prints its result, and repeats it only if the data or moerank
     have changed.

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.checks import unknown
@@ -71,6 +70,8 @@ class FeatureCosts:
         names = [None] * len(own) if groups is None else list(groups)
         if len(names) != len(own):
             raise ValueError(f"groups has {len(names)} entries, but costs has {len(own)}; give one for each feature")
+        import pandas as pd
+
         group, groups_in_order = pd.factorize(pd.Series(names, dtype=object))
         order = list(groups_in_order)
         prices = dict(group_costs or {})
@@ -128,6 +129,8 @@ def read_cost_table(text: str, name: str, feature_names: Sequence[str], other: f
     for line, row in rows:
         if len(row) != len(head):
             raise ValueError(f"{name}, line {line}: {len(row)} values, but {len(head)} columns; give one for each")
+    import pandas as pd
+
     table = pd.DataFrame([row for _, row in rows], columns=head).reindex(columns=COLUMNS, fill_value="")
     table = table.apply(lambda column: column.astype(str).str.strip()).set_index("name")
     costs, prices = (pd.to_numeric(table[column], errors="coerce") for column in ("cost", "group_cost"))

@@ -7,8 +7,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 from numpy.typing import ArrayLike, DTypeLike
 
 from moerank.arrays import Array, Floats, Integers, Mask, Vector
@@ -34,7 +32,9 @@ def column_names(X: object) -> tuple[str, ...] | None:
     return None if names is None or hasattr(X, "collect") else tuple(str(name) for name in names)
 
 
-def _arrow_table(X: object) -> pa.Table:
+def _arrow_table(X: object) -> Any:
+    import pyarrow as pa
+
     try:
         return X if isinstance(X, pa.Table) else pa.RecordBatchReader.from_stream(X).read_all()
     except (pa.ArrowInvalid, TypeError):
@@ -55,7 +55,7 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
     try:
         table = without_mask(X)
         if table.dtype.kind == "O":
-            table = np.where(pd.isna(table), np.nan, table).astype(np.float64)
+            table = np.where(_missing(table), np.nan, table).astype(np.float64)
         if table.dtype.kind in "cMm":
             remark = " (Complex data not supported)" * (table.dtype.kind == "c")
             raise ValueError(f"X holds values of type {table.dtype}, not real numbers{remark}")
@@ -91,9 +91,18 @@ def without_mask(values: Any) -> Array:
     return np.where(values.mask, absent, values.data)
 
 
-def require_same_index(X: object, values: object, what: str, name: str) -> None:
+def _missing(values: Any) -> Mask:
+    """Say which values are missing: NaN, NaT, and of objects None and NA, too."""
+    if values.dtype.kind in "biufSU":
+        return values != values
+    import pandas as pd
+
+    return pd.isna(values)
+
+
+def require_same_index(X: Any, values: Any, what: str, name: str) -> None:
     """Raise a ValueError if a pandas Series and a DataFrame of the same length have different indices."""
-    if not isinstance(X, pd.DataFrame | pd.Series) or not isinstance(values, pd.DataFrame | pd.Series):
+    if not (hasattr(X, "iloc") and hasattr(values, "iloc")):
         return
     if len(X) == len(values) and not X.index.equals(values.index):
         remedy = f"give {what}.loc[X.index], or {what}.to_numpy() by row"
@@ -117,13 +126,16 @@ def _frame_table(X: Any, names: Sequence[str] | None) -> Floats:
 
 def _numbers(column: Any, name: str) -> Array:
     """Return a column of a frame as numbers, in its own precision; refuse other values with the remedy."""
+    import pandas as pd
+    import pyarrow as pa
+
     remedy = "but a feature is a number; leave it out, turn it into numbers, or into dummies (pandas.get_dummies)"
     if isinstance(column, pd.Series):
         if isinstance(column.dtype, np.dtype | pd.SparseDtype) and column.dtype.kind in "biuf":
             return np.asarray(column)
         try:
             if column.dtype == object and not any(isinstance(value, str | bytes) for value in column):
-                return np.where(pd.isna(column), np.nan, column).astype(np.float64)  # also decimals
+                return np.where(_missing(column), np.nan, column).astype(np.float64)  # also decimals
             column = pa.array(column, from_pandas=True)
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise ValueError(f"column {name!r} of X holds objects ({error}), {remedy}") from None
@@ -135,10 +147,10 @@ def _numbers(column: Any, name: str) -> Array:
     return arrow_numbers(column)
 
 
-def arrow_numbers(column: pa.Array | pa.ChunkedArray) -> Array:
+def arrow_numbers(column: Any) -> Array:
     """Return an Arrow column of numbers in its own precision, with NaN where a value is missing."""
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.int8())
+    if column.type == "bool":
+        column = column.cast("int8")
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
@@ -253,7 +265,7 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
     if isinstance(qid, Integral) and not isinstance(qid, bool):
         return np.full(n_documents, int(qid), np.int64)
     ids = _listed_ids(qid, n_documents, f"{name}: qid")
-    for row in np.flatnonzero(pd.isna(ids))[:1]:
+    for row in np.flatnonzero(_missing(ids))[:1]:
         raise ValueError(f"{name}: qid[{row}] is {ids[row]}; every row needs the id of its query")
     try:
         queries = np.asarray(qid)
@@ -380,6 +392,8 @@ def column_mask(features: Sequence[int | str] | int | str | None, names: Sequenc
 
 def in_column_order(values: object, names: Sequence[str], where: str, *, complete: bool = False) -> Any:
     """Return the values of a mapping or Series in the order of the features; if `complete`, it must have all."""
+    import pandas as pd
+
     if not isinstance(values, Mapping | pd.Series):
         return values
     given = {_column(feature, names, where): value for feature, value in values.items()}

@@ -1,6 +1,5 @@
 """MOFSRank: its three stages as pymoo problems, and the estimator that runs them in a row."""
 
-import moerank.rankers  # noqa: F401 (first, because it loads scikit-learn without scipy.stats)
 from moerank.mofsrank.ensemble import Ensemble as Ensemble
 from moerank.mofsrank.estimator import MOFSRank as MOFSRank
 from moerank.mofsrank.feature_selection import FeatureSelection as FeatureSelection

@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import joblib
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.duplicate import NoDuplicateElimination
 from pymoo.core.sampling import Sampling
 from pymoo.operators.sampling.rnd import BinaryRandomSampling
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from moerank import rankers
 from moerank.arrays import Integers, Mask, Matrix, Vector
@@ -64,11 +61,13 @@ from moerank.mofsrank.stage import Stage
 from moerank.rankers.arguments import as_ranking_data, identity
 from moerank.rankers.model import Forest
 from moerank.rankers.shapes import ShapesMixin, shapes_of
+from moerank.scikit_learn import check_is_fitted, clone
 from moerank.statistics import LEVEL, level_of_each
 from moerank.training.masks import Unit
 from moerank.verdict import Decision, Part, Verdict, judge
 
-if TYPE_CHECKING:  # matplotlib takes long to load
+if TYPE_CHECKING:  # these take long to load
+    import pandas as pd
     from distributed import Client
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -471,6 +470,8 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         check_is_fitted(self, "front_")
         if what == "shapes":
             return self._shapes_figure()
+        import pandas as pd
+
         front, metric = self.front_, self._scored_by.name
         values = pd.DataFrame({"training": 1 - front["error"], "validation": front["validation"]}).dropna(axis=1)
         values.index = pd.Index(front["n_features"], name="number of features")
@@ -680,6 +681,8 @@ def search_arguments(
 
 def _history(result: SearchResult, stage: Stage, table: RankingData) -> pd.DataFrame:
     """Return a row for each generation, as in `MOFSRank.history_`."""
+    import pandas as pd
+
     # The box of all features, whatever the strings are, so that stages and solvers can be compared.
     least, largest = np.array([entry.bounds(table, table.n_features) for entry in stage.objectives], np.float64).T
     history = pd.DataFrame([vars(generation) for generation in result.history]).drop(columns="front")

@@ -10,7 +10,6 @@ from math import comb
 
 import numpy as np
 from pymoo.core.mutation import Mutation
-from sklearn.exceptions import ConvergenceWarning
 
 from moerank import evolution
 from moerank.arrays import Integers, Mask, Matrix, Vector
@@ -29,6 +28,7 @@ from moerank.rankers import AdditiveRLS, AnyRanker, FitnessBackend, Population, 
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.population import of_weights, side_by_side, train_population
 from moerank.rankers.rank_rls import TARGETS
+from moerank.scikit_learn import ConvergenceWarning
 from moerank.selectors.best_subset import BestSubset
 from moerank.training.masks import Unit
 from moerank.training.pair_loss import UNIT

@@ -1,7 +1,6 @@
 """Feature strings that keep limits, and the data with the costs and the allowed features of these limits."""
 
 import numpy as np
-import pandas as pd
 from numpy.random import Generator
 from pymoo.core.problem import Problem
 from pymoo.core.repair import NoRepair, Repair
@@ -200,6 +199,8 @@ def _bits_of_groups(data: RankingData) -> Integers:
             f"{data.name}: by_group needs groups of features: give Limits(groups=…) or RankingData(costs="
             'FeatureCosts.of(…, groups=…)), or in a problem file [features] table = "features.csv" with a column group'
         )
+    import pandas as pd
+
     return pd.factorize(np.where(data.costs.group >= 0, data.costs.group, -1 - np.arange(data.n_features)))[0]
 
 

@@ -13,10 +13,9 @@ from functools import cached_property
 from hashlib import sha256
 from itertools import takewhile
 from math import ceil
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-import pandas as pd
 from moocore import is_nondominated
 from numpy.typing import ArrayLike, NDArray
 
@@ -33,6 +32,9 @@ from moerank.rankers.arguments import identity
 from moerank.solvers import is_code, load_code, plugins
 from moerank.training.pair_moments import PairMoments
 from moerank.verdict import Decision, short
+
+if TYPE_CHECKING:  # pandas takes long to load
+    import pandas as pd
 
 FRONT = ("features", "error")
 """The default objectives."""
@@ -369,6 +371,8 @@ class Front:
 
     def table(self, objectives: Sequence[Objective], errors: Vector, validation: Vector) -> pd.DataFrame:
         """Return a row for each member, as in `MOFSRank.front_`."""
+        import pandas as pd
+
         further = {entry.name: values for entry, values in zip(objectives, self.F.T, strict=True)}
         return pd.DataFrame(
             {

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from pydantic.json_schema import SkipJsonSchema
 from pymoo.core.termination import Termination
 from pymoo.termination import get_termination
-from sklearn.base import clone
 
 from moerank.checks import check_at_least, check_switch, most_workers, unknown
 from moerank.data import FeatureCosts
@@ -26,6 +25,7 @@ from moerank.evolution.operators import CROSSOVER, DENSITY, Decay, Form, Importa
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.mofsrank.objectives import FRONT, Final, read_objectives
 from moerank.rankers import FitnessBackend, as_backend
+from moerank.scikit_learn import clone
 from moerank.solvers import make_solver, read_solver, solver_entry, solvers
 from moerank.verdict import MARGIN
 

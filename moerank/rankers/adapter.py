@@ -10,8 +10,6 @@ from typing import Annotated, Any, TypeAlias, cast
 
 import numpy as np
 from pydantic import TypeAdapter
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
-from sklearn.utils.parallel import Parallel, delayed
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters
@@ -23,6 +21,7 @@ from moerank.rankers.base import RankingEstimator
 from moerank.rankers.model import Forest
 from moerank.rankers.population import AnyRanker, FitnessBackend, FittedPopulation, Population
 from moerank.rankers.rank_rls import RankRLS
+from moerank.scikit_learn import BaseEstimator, clone
 from moerank.solvers import make_backend, read_solver
 from moerank.training.masks import read_masks
 
@@ -120,6 +119,8 @@ class ForeignRanker(RankingEstimator):
 
 def _columns_used(trained: object, n_features: int) -> Integers:
     """Return the columns that a fitted ranker uses."""
+    from sklearn.base import OneToOneFeatureMixin
+
     columns = np.arange(n_features)
     for _, step in getattr(trained, "steps", [("", trained)]):  # the steps of a pipeline
         if hasattr(step, "get_support"):
@@ -164,6 +165,8 @@ def train_on_subsets(
         return population.train_population(ranker, train, feature_mask=distinct[n_empty:]).take(row.ravel() - n_empty)
     usable = distinct & varying_for(ranker, train)
     names = [np.packbits(mask).tobytes().hex() for mask in usable]
+    from sklearn.utils.parallel import Parallel, delayed
+
     stored = finished or {}
     read = TypeAdapter(Forest).validate_python  # a ValueError for other values
     rankers: dict[int, Any] = {i: ReadTrees(read(stored[name])) for i, name in enumerate(names) if name in stored}

@@ -10,8 +10,6 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
-import pandas as pd
-from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import NotNegative, Positive, check_at_least
@@ -24,11 +22,13 @@ from moerank.rankers.model import Forest, finite_scores
 from moerank.rankers.rank_rls import TARGETS, RankRLS, TargetName
 from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.rankers.table_population import Axis, TablePopulation
+from moerank.scikit_learn import check_is_fitted
 from moerank.training.bins import MOST_BINS, Bins, step_moments
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_moments import PairMoments
 
-if TYPE_CHECKING:  # matplotlib takes long to load
+if TYPE_CHECKING:  # these take long to load
+    import pandas as pd
     from matplotlib.figure import Figure
 
 SMOOTH_GRID = (0.03, 0.1, 0.3, 1.0)
@@ -219,6 +219,8 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         mask[:, : train.n_features] = True
         for n, pair in enumerate(entered.tolist(), start=1):
             mask[n:, pair] = True
+        import pandas as pd
+
         path = system.solved(self.alpha, mask)
         names = [train.feature_names[f] for pair in entered - train.n_features for f in pairs.pairs[pair]]
         errors = {

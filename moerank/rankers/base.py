@@ -10,10 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Se
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters, check_fields
@@ -24,6 +20,7 @@ from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric, as_metric
 from moerank.rankers import arguments
 from moerank.rankers.model import finite_scores
+from moerank.scikit_learn import BaseEstimator, ConvergenceWarning, TransformerMixin, check_is_fitted, clone
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_loss import PairLoss
 from moerank.training.pairs import Pairs, solve_pairs
@@ -237,6 +234,8 @@ class RankingEstimator(_Estimator):
 
     def _transform(self, X: Any) -> Any:
         """Return the columns of a checked table that the estimator uses; `SelectorMixin.transform` calls it."""
+        from sklearn.utils import _safe_indexing
+
         return _safe_indexing(X, self.support_, axis=1)
 
     def inverse_transform(self, X: ArrayLike) -> Any:
@@ -256,6 +255,8 @@ class RankingEstimator(_Estimator):
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return the names of the features that the estimator uses, in the order of their columns."""
+        from sklearn.utils.validation import _check_feature_names_in
+
         check_is_fitted(self, "support_")
         return _check_feature_names_in(self, input_features)[self.support_]
 

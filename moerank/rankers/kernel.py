@@ -7,7 +7,6 @@ from itertools import product
 from typing import ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import check_random_state
@@ -18,6 +17,7 @@ from moerank.data import RankingData
 from moerank.kernels.counted_sums import LabelledPairs
 from moerank.kernels.threads import one_blas_thread
 from moerank.rankers.base import Grid, Ranker
+from moerank.scikit_learn import clone
 from moerank.training.sorted import Minimum, PairedDocuments, hessian_diagonal, solve_with_features, solve_with_kernel
 
 MAPPED_ROWS = 1024

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from moerank.arrays import Floats, Mask, Matrix, Vector
 from moerank.checks import AtLeastTwo, Count, Parameters, Positive, Share, check_share
@@ -18,6 +17,7 @@ from moerank.metrics import LARGEST_EXP2_LABEL, MAP, Metric, as_metric
 from moerank.rankers.base import Grid, Ranker, quality_of
 from moerank.rankers.boosting import TrailingMean, steadied
 from moerank.rankers.model import Forest, Tree
+from moerank.scikit_learn import clone
 from moerank.training.bins import between, in_single, ordered_values
 
 if TYPE_CHECKING:

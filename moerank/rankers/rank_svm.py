@@ -6,12 +6,11 @@ import warnings
 from dataclasses import dataclass
 from typing import Self
 
-from sklearn.exceptions import ConvergenceWarning
-
 from moerank.arrays import Matrix
 from moerank.checks import NotNegative, Positive
 from moerank.data import RankingData, centre_in_queries
 from moerank.rankers.base import Backend, Grid, LinearRanker
+from moerank.scikit_learn import ConvergenceWarning
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import SQUARED_HINGE
 from moerank.training.pairs import EXACT_STEPS, LONGEST_LIST, CountedPairs, pairs_for

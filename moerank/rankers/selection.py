@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Integers, Mask, Vector
 from moerank.checks import check_positive, check_room
@@ -16,6 +15,7 @@ from moerank.rankers.adapter import train_on_subsets, varying_for
 from moerank.rankers.base import LinearRanker, Ranker
 from moerank.rankers.population import LinearPopulation, Population
 from moerank.rankers.rank_svm import RankSVM
+from moerank.scikit_learn import check_is_fitted
 from moerank.verdict import MARGIN, Verdict, judge
 
 

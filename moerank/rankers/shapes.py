@@ -6,15 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from pkgutil import resolve_name
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from pydantic import ConfigDict
 
 from moerank.arrays import Matrix, Vector
 from moerank.data import RankingData
 from moerank.rankers.model import Forest, Number, check_entries
+
+if TYPE_CHECKING:  # pandas takes long to load
+    import pandas as pd
 
 DECILES = np.linspace(0.0, 1.0, 11)
 
@@ -67,6 +69,8 @@ class Shape:
 
     def rows(self) -> pd.DataFrame:
         """Return one row for each bin; see `ShapesMixin.shapes_`."""
+        import pandas as pd
+
         columns: dict[str, object] = {}
         bins = np.unravel_index(np.arange(len(self.values)), self.n_bins)
         for suffix, feature, cuts, bin_ in zip(("", "_2"), self.features, self.thresholds, bins, strict=False):
@@ -88,6 +92,8 @@ class ShapesMixin:
         training documents in the bin; ``feature_2``, ``from_2`` and ``to_2`` are of interactions alone. The mean of the
         values of each function over the training documents is 0.
         """
+        import pandas as pd
+
         return pd.concat([shape.rows() for shape in self._shown_shapes()], ignore_index=True)
 
     def _shown_shapes(self) -> tuple[Shape, ...]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Count, NotNegative, Positive, check_room
@@ -19,6 +18,7 @@ from moerank.kernels.subset_tree import TOLERANCE, Incumbents, Tree, Units, grow
 from moerank.kernels.threads import one_blas_thread
 from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, best_of_each_size
 from moerank.rankers.base import Grid, TuningOrNone
+from moerank.scikit_learn import check_is_fitted
 from moerank.training.pair_moments import PairMoments
 
 # Nodes after which the search looks at the clock, times the square of the number of features: about 0.05 seconds. After

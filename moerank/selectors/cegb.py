@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Vector
 from moerank.checks import Count, NotNegative, Parameters
 from moerank.data import FeatureCosts, RankingData
 from moerank.rankers import FittedPopulation, LambdaMART, Selection, SelectionPath, best_of_each_size
 from moerank.rankers.base import Grid
+from moerank.scikit_learn import check_is_fitted, clone
 
 # Values of `tradeoff` that the grid and the path try, the fewest features first.
 TRADEOFFS = (*(10.0 ** (power / 2) for power in range(6, -3, -1)), 0.0)

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Count
@@ -20,6 +18,7 @@ from moerank.rankers.adapter import RankerOrNone, train_on
 from moerank.rankers.base import Grid, TuningOrNone
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.model import Forest
+from moerank.scikit_learn import check_is_fitted, clone
 
 Made = TypeVar("Made")
 

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TypeAlias
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Count, NotNegative
@@ -18,6 +17,7 @@ from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers import LinearPopulation, Population, SelectionPath, nested_masks, train_on_subsets
 from moerank.rankers.population import batch_of
+from moerank.scikit_learn import check_is_fitted
 from moerank.selectors.filter import Filter, MetricOrNone
 
 FIRST_STEP = 0.001

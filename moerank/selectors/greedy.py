@@ -7,7 +7,6 @@ from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Integers, Matrix
 from moerank.checks import Count, NotNegative, Positive, check_at_least
@@ -16,6 +15,7 @@ from moerank.kernels.forward_selection import greedy_rank_rls
 from moerank.rankers import AdditiveRLS, LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, nested_masks
 from moerank.rankers.base import Grid
 from moerank.rankers.rank_rls import TargetName
+from moerank.scikit_learn import check_is_fitted
 from moerank.selectors.filter import Filter
 from moerank.training.bins import MOST_BINS
 

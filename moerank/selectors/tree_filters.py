@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from moerank.arrays import Integers, Mask, Matrix
 from moerank.checks import AtLeastTwo, Count, Parameters, Positive, check_at_least, check_share
@@ -16,6 +15,7 @@ from moerank.metrics import MAP, Metric, as_metric
 from moerank.rankers import LambdaMART, lambda_mart
 from moerank.rankers.base import Grid, TuningOrNone, quality_of
 from moerank.rankers.boosting import TrailingMean
+from moerank.scikit_learn import clone
 from moerank.selectors.filter import ByPermutation, Filter
 
 if TYPE_CHECKING:

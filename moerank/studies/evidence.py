@@ -10,7 +10,6 @@ from typing import Annotated
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
 from pydantic import Field
-from sklearn.exceptions import ConvergenceWarning
 
 from moerank.arrays import Integers
 from moerank.checks import check_at_least, check_share, most_workers
@@ -23,6 +22,7 @@ from moerank.metrics import Metric
 from moerank.mofsrank.limits import FeatureStrings
 from moerank.mofsrank.settings import Limits
 from moerank.rankers import RankRLS, varying_in_queries
+from moerank.scikit_learn import ConvergenceWarning
 from moerank.selectors.best_subset import BestSubset
 from moerank.solvers import allow_code, code_is_allowed, make_backend
 from moerank.studies.problem import Problem, make_problem

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Self
 import joblib
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from sklearn.base import clone
 
 from moerank.checks import Parameters, unknown
 from moerank.data import RankingData
@@ -23,6 +22,7 @@ from moerank.metrics import as_metric
 from moerank.mofsrank.objectives import FRONT, read_objectives
 from moerank.mofsrank.settings import STAGES, Section, given_settings
 from moerank.rankers import RankingEstimator, with_features
+from moerank.scikit_learn import clone
 from moerank.solvers import find_solver, is_code, make_solver, read_solver, solver_entry, solvers, written
 
 # Parameters of an estimator that every run sets; results do not depend on them.

@@ -87,8 +87,8 @@ MISTAKES = [
     ("study TINY --solvers fsmrank --folds one", "give numbers separated by commas, or write all"),
     ("report nowhere", "holds no study; moerank study makes one"),
     ("report nowhere --format pdf", "format must be one of 'html', 'latex', 'csv', 'pairs', not 'pdf'"),
-    ("plot front nowhere", "did you mean 'fronts'"),
-    ("plot fronts nowhere", "holds no study"),
+    ("plot front nowhere", "nowhere does not exist; name the folder of a run or of a study"),
+    ("plot front Fold1", "Fold1 holds no study; moerank study makes one"),
     ("data ingest no.jsonl --judgments qrels.txt --out t.parquet", "no.jsonl: No such file or directory"),
     (
         "data ingest log.jsonl --judgments stars.csv --out t.parquet",

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from moerank.cli.progress import StageProgress
 from moerank.solvers import solvers
+from moerank.studies.problem import Problem
 from moerank.studies.result import Result
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -200,6 +201,14 @@ def test_solver_and_backend_are_chosen_by_name(command, tmp_path):
     assert files == FILES
     outcome = command("run", "TINY", "--backend", "ranksvm-primal", "--json")
     assert json.loads(outcome.stdout)["configuration"]["backend"]["name"] == "ranksvm-primal"
+
+
+def test_a_run_reads_its_data_once(command, monkeypatch):
+    read = []
+    load = Problem.load_limited_fold
+    monkeypatch.setattr(Problem, "load_limited_fold", lambda self, *of: read.append(of[0]) or load(self, *of))
+    assert command("run", "TINY", "--fold", 2, "--solver", "rankrls").exit_code == 0
+    assert read == [2]
 
 
 def test_all_folds_are_averaged_and_finished_ones_not_run_again(command, tmp_path, monkeypatch):

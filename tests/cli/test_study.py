@@ -91,6 +91,7 @@ def test_a_plot_is_of_the_solvers_and_the_problem_that_were_asked_for(
         (("cost", "s", "--solvers", "gas"), "solver must be one of"),
         (("cost", "s", "--names", "rankrsl=RLS"), "did you mean 'rankrls'"),
         (("cost", "s", "--fold", "2"), "this figure takes no fold"),
+        (("front", "s"), "did you mean 'fronts'"),
         (("cost", "s", "--problem", "tiney"), "did you mean 'tiny'"),
     ]:
         outcome = command("plot", *words)

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import DTypeLike
 
 from moerank.arrays import Floats, Integers, Vector
@@ -265,6 +263,9 @@ class _Parser:
         if not len(hard):
             return []
         bounds = hard[:, :2].astype(np.int32)
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         buffers = [None, pa.py_buffer(bounds), pa.py_buffer(text)]
         texts = pa.Array.from_buffers(pa.binary(), bounds.size - 1, buffers)[::2]  # without what is between values
         are_numbers = pc.match_substring_regex(texts, _NUMBER)
