@@ -236,19 +236,6 @@ def test_a_public_name_loads_nothing_that_only_some_calls_need(name):
     assert (rare | frames) & loaded_by(f"moerank.{name}") == set()
 
 
-@pytest.mark.parametrize("before", ["", "gc.disable()", "gc.freeze()"])
-def test_the_garbage_collector_is_as_before_when_a_public_name_is_loaded(before):
-    code = f"""
-import gc, moerank
-{before}
-state = gc.isenabled(), gc.get_threshold(), gc.get_freeze_count() > 0
-moerank.MOFSRank
-assert hasattr(moerank, "RankSVN") is False
-assert (gc.isenabled(), gc.get_threshold(), gc.get_freeze_count() > 0) == state
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 # What users and scikit-learn do with scipy.stats and pandas, before, after and while a class of moerank is loaded.
 OF_STATISTICS = """
 import gc, sys, threading, types
