@@ -16,4 +16,3 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless t
 
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 __all__ = [*_names, "__version__"]
-

@@ -339,13 +339,13 @@ def row_digests(X: Sequence[Array] | Array) -> list[bytes]:
     return [sha256(row).digest()[:16] for row in rows]
 
 
-def new_rows(digests: Sequence[bytes], known: Container[bytes]) -> list[int]:
-    """Return the first row of each digest that is not `known`, ascending.
+def new_rows(digests: Sequence[bytes], earlier: Container[bytes]) -> list[int]:
+    """Return the first row of each digest that is not among `earlier` ones, ascending.
 
     >>> new_rows([b"a", b"b", b"a", b"c"], {b"b"})
     [0, 3]
     """
-    return sorted({digest: row for row, digest in reversed(list(enumerate(digests))) if digest not in known}.values())
+    return sorted({digest: row for row, digest in reversed(list(enumerate(digests))) if digest not in earlier}.values())
 
 
 ETA = 20.0  # distribution index for reals; larger values keep children closer to their parents
