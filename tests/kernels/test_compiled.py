@@ -358,7 +358,7 @@ from moerank.kernels.compiled import is_on_disk
 compiled.RECORDED = Path("signatures.json")
 entries = compiled.missing(["front"])
 shares = []
-compiled.compile_ahead(["front"], 2, lambda: nullcontext(shares.append))
+compiled.compile_ahead(["front"], 1, lambda: nullcontext(shares.append))
 assert dot(np.ones(3), np.ones(3)) == 3.0
 assert sum(dot.stats.cache_hits.values()) == 1
 assert shares[-1] == 1.0 and shares == sorted(shares)
