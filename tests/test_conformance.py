@@ -28,6 +28,7 @@ SEARCH = {
 SMALL = {
     "mofsrank": SEARCH,
     "best-subset": {"max_nodes": 20_000},
+    "lambdamart-rfe": {"n_trees": 6, "drop": 0.5},
     **{key: {"n_trees": 6} for key in ("cegb", "ilmart", "lambdamart")},
     "bl-mart": {"n_bags": 2, "n_trees": 6},
     "fs-bfs": {"max_size": 2, "patience": 2, "restarts": 1},

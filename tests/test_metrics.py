@@ -116,12 +116,12 @@ def letor_per_query(metric, data, scores):
 @pytest.mark.parametrize("metric", METRICS, ids=repr)
 @pytest.mark.parametrize("n_levels", [None, 2, 0.1], ids=["distinct", "ties", "nearly constant"])
 def test_values_are_letors(metric, n_levels):
-    for seed in range(2):
+    for seed, n_rankings in enumerate((19, 3)):
         data = random_data(seed)
-        scores = random_scores(data, 19, seed + 100, n_levels)
+        scores = random_scores(data, n_rankings, seed + 100, n_levels)
         values = metric.per_query(data, scores)
         expected = np.column_stack([letor_per_query(metric, data, column) for column in scores.T])
-        assert values.shape == (data.n_queries, 19)
+        assert values.shape == (data.n_queries, n_rankings)
         assert (expected[[0, 1, *range(3, 12)]] > 0).any()
         np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)
         np.testing.assert_allclose(metric.score(data, scores), expected.mean(axis=0), rtol=0, atol=1e-12)

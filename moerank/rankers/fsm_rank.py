@@ -145,7 +145,7 @@ class FSMRank(LargestWeightsPath, Backend):
         if len(fixed) > 1:
             return super()._fit_candidates(train, candidates)
         masks = read_masks(train, feature_mask=np.ones((len(candidates), train.n_features), bool))
-        lambdas = np.array([(c.lambda1, c.lambda2) for c in candidates])
+        lambdas = np.array([[c.lambda1 for c in candidates], [c.lambda2 for c in candidates]])
         return weights_of(candidates[0]._minimise(train, masks, lambdas=lambdas)[0])
 
     def _minimise(
@@ -153,7 +153,7 @@ class FSMRank(LargestWeightsPath, Backend):
     ) -> tuple[Matrix, Integers, Matrix]:
         """Run Algorithm 1, see `ListedPairs.minimise_penalised`; the entries of a grid have their own `lambdas`."""
         n = len(masks.features)
-        lambda1, lambda2 = np.tile([[self.lambda1], [self.lambda2]], n) if lambdas is None else lambdas.T
+        lambda1, lambda2 = np.tile([[self.lambda1], [self.lambda2]], n) if lambdas is None else lambdas
         s, A = self._measures(train)
         cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
         masks = replace(masks, features=masks.features & (s > 0))

@@ -28,4 +28,4 @@ def opensearch():
 @pytest.fixture(scope="session")
 def vespa():
     """The class path of Vespa's own parser, importer and evaluator."""
-    return started.class_path("vespa")
+    return started.class_paths()["vespa"]

@@ -221,7 +221,7 @@ def write(engine):
             with started.server("solr") as address:
                 golden, differences = solr(Solr(address, Path(folder)))
         else:
-            golden, differences = vespa(started.class_path("vespa"))
+            golden, differences = vespa(started.class_paths()["vespa"])
     origin = {"date": str(datetime.date.today()), "command": f"python tests/engines/make_golden.py {engine}"}
     (GOLDEN / f"{engine}.json").write_text(json.dumps(origin | golden, separators=(",", ":")) + "\n")
     for name, difference in differences.items():

@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 import time
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from shutil import copytree, which
 
@@ -17,14 +18,14 @@ JAVA = ("java", *map("-XX:{}".format, OPTIONS))
 """Java that compiles and verifies little, as what it serves takes a second."""
 
 
-def class_path(engine):
-    """Return the jars of an engine as Maven downloads them; without an answer of Maven the test is skipped."""
+@cache
+def class_paths():
+    """Return the jars of each engine as Maven downloads them; without an answer of Maven the test is skipped."""
     if lacking := [name for name in ("mvn", "java", "curl") if not which(name)]:
         pytest.skip(f"{lacking[0]} is not installed")
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "class_path.txt")
-        goal = ["dependency:build-classpath", f"-Dmdep.outputFile={file}"]
-        command = ["mvn", "-q", "-B", "-f", HERE / engine / "pom.xml", *goal]
+        goal = ["dependency:build-classpath", f"-Dmdep.outputFile={folder}/${{project.artifactId}}"]
+        command = ["mvn", "-q", "-B", "-f", HERE / "pom.xml", *goal]
         try:
             environment = {"MAVEN_OPTS": " ".join(JAVA[1:]), **os.environ}
             done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
@@ -32,13 +33,13 @@ def class_path(engine):
             pytest.skip("Maven did not answer within 300 seconds")
         if done.returncode:
             pytest.skip(f"Maven: {done.stdout.strip()[:300]}")
-        return file.read_text()
+        return {file.name: file.read_text() for file in Path(folder).iterdir()}
 
 
 @contextmanager
 def server(engine):
     """Start Solr with the empty core `shop`, or a node of OpenSearch; yield its address, and stop it."""
-    jars = class_path(engine)
+    jars = class_paths()[engine]
     with tempfile.TemporaryDirectory() as folder:
         home, output = copytree(HERE / engine, Path(folder, "home")), Path(folder, "output.txt")
         java = [*JAVA, "-Xmx1g", f"-Dsolr.log.dir={folder}", "-cp", jars, home / "Serve.java", home]

@@ -28,7 +28,7 @@ SHORT = {f"{stage}.generations": 3 for stage in ("instance_selection", "feature_
 RUNS = {"digits": "pairs", "shop": "steps"}
 SIZES = {
     "digits": SHORT | {"data.n_queries": 30, "data.n_documents": 30},
-    "shop": {"feature_selection.generations": 3, "data.n_queries": 100},
+    "shop": {"feature_selection.generations": 3, "ensemble.generations": 3, "data.n_queries": 40},
 }
 
 
