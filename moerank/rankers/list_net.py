@@ -8,6 +8,7 @@ from typing import ClassVar
 from moerank.arrays import Matrix
 from moerank.checks import Count, Positive
 from moerank.data import RankingData
+from moerank.kernels.compiled import read_only
 from moerank.kernels.losses import descend, top_one_probabilities
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.base import Grid, LinearRanker
@@ -70,7 +71,7 @@ class ListNet(LinearRanker):
 
     def _weights(self, train: RankingData) -> Matrix:
         documents = PairedDocuments.of(train)
-        X, offsets = train.X64[documents.rows], documents.pairs.offsets
+        X, offsets = train.X64[documents.rows], read_only(documents.pairs.offsets)
         target = top_one_probabilities(train.y[documents.rows].astype(float), offsets)
         W: Matrix = descend(X, target, offsets, float(self.learning_rate), self.n_epochs)
         self.epoch_coefs_ = self._everywhere(W)
