@@ -135,7 +135,7 @@ def _numbers(column: Any, name: str) -> Array:
             return np.asarray(column)
         try:
             if column.dtype == object and not any(isinstance(value, str | bytes) for value in column):
-                return np.where(_missing(column), np.nan, column).astype(np.float64)  # also decimals
+                return np.where(pd.isna(column), np.nan, column).astype(np.float64)  # also decimals
             column = pa.array(column, from_pandas=True)
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise ValueError(f"column {name!r} of X holds objects ({error}), {remedy}") from None

@@ -174,7 +174,7 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         return X, np.array([individual.F for individual in population]), row_digests(X)
 
     def _packed(self, X: Array) -> Array:
-        """Return the rows as the operators take them."""
+        """Return the rows as the operators take them, and remember whether that is packed."""
         self._packs = X.dtype == np.bool_ and isinstance(self.repair, NoRepair)
         self._packs &= self.mating.crossover.packs and self.mating.mutation.packs
         return np.packbits(X, axis=1) if self._packs else X
