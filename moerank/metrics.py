@@ -8,8 +8,6 @@ gain in NDCG, MeanNDCG and Recall, also in the ideal ranking; the other metrics 
 Where LETOR's ``Eval-Score-3.0.pl`` and ``Eval-Score-4.0.pl`` differ (precision of short queries), we follow the later.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields

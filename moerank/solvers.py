@@ -3,8 +3,6 @@
 The table is data. Classes are imported when a solver is made.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

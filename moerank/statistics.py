@@ -1,7 +1,5 @@
 """Statistics on plain arrays: means and their errors, paired tests, ranks over many problems, quality of fronts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Statistics of data: counts, and absolute Pearson correlations of features and labels."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence

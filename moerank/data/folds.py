@@ -4,8 +4,6 @@ LETOR deals the queries into five parts S1 … S5. Fold 1 trains on S1, S2, S3, 
 further fold moves all three by one part, so that every part is the test part once.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A synthetic shop: products for queries, and labels that follow eight features in curves and steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

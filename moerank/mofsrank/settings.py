@@ -1,7 +1,5 @@
 """Settings of a search: arguments of `MOFSRank`, tables of problem files, and configurations of memos."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Adapters that train any scikit-learn style ranker on feature subsets, alone or as the backend of a search."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, MutableMapping
 from copy import copy

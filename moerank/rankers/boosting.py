@@ -1,7 +1,5 @@
 """Boosting: RankBoost and FRank of decision stumps on preference pairs, AdaRank of features by a ranking measure."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Iterator

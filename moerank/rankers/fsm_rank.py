@@ -1,7 +1,5 @@
 """FSMRank: one convex problem that ranks well with few, important and dissimilar features (Lai et al., 2013)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product

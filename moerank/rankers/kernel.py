@@ -1,7 +1,5 @@
 """Rankers with a kernel: RankNystrom, RankFourier and KernelRankSVM."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar, Self

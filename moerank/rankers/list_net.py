@@ -1,7 +1,5 @@
 """ListNet: the cross entropy of top-one probabilities, descended one query at a time (Cao et al., 2007)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Regularised least squares in closed form: RankRLS on preference pairs, and combined regression and ranking."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

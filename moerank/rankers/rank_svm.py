@@ -1,7 +1,5 @@
 """RankSVM in the primal: the linear support vector machine on preference pairs, by two solvers."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from typing import Self

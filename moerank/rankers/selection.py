@@ -1,7 +1,5 @@
 """Selections of features, their paths over all sizes, and how they compare with rankers on all features."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

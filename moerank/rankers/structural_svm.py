@@ -1,7 +1,5 @@
 """Structural support vector machines: RankSVMStruct and SVMMAP, trained by cutting planes (Joachims et al., 2009)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Self, TypeAlias

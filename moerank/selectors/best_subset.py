@@ -1,7 +1,5 @@
 """Best subset of every size for RankRLS, proved by leaps and bounds (Furnival and Wilson, 1974)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter

@@ -1,7 +1,5 @@
 """Cost-efficient gradient boosting: a LambdaMART that pays for features and for splits (Peter et al., 2017)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Filters: selectors that order the features and train any ranker on the first ones."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass

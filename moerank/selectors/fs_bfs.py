@@ -1,7 +1,5 @@
 """FS-BFS: features combined into few new ones, by best-first search and coordinate ascent (Dang and Croft, 2010)."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

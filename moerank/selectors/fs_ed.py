@@ -1,7 +1,5 @@
 """FS-ED: features that rank well and differ between the grades of relevance (Gupta and Rosso, 2012)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any

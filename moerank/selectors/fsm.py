@@ -1,7 +1,5 @@
 """FSMRankSubgradient and FSM-SVM, the baselines of the paper on FSMRank (Lai et al., 2013)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product

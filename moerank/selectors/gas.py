@@ -1,7 +1,5 @@
 """Filters by the relevance and the similarity of features: GAS, NGAS, XGAS and HCAS."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Greedy forward selection: by the leave-query-out error of RankRLS, and by the loss of the additive ranker."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any

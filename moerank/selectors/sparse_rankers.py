@@ -1,7 +1,5 @@
 """Sparse rankers: FenchelRank (Lai et al., 2013), and RankSVM with nonconvex penalties (Laporte et al., 2014)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self

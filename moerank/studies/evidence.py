@@ -1,7 +1,5 @@
 """Evidence for a selection: certificates of a front, and how often halves of the queries select each feature."""
 
-from __future__ import annotations
-
 import warnings
 from math import ceil, floor, sqrt
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Studies of searches: pymoo problems × algorithms × seeds, with anytime fronts, indicators and tests as in papers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress

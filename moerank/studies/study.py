@@ -1,7 +1,5 @@
 """Studies: many solvers on many folds with many seeds, in a folder that any number of processes may fill."""
 
-from __future__ import annotations
-
 import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -3,8 +3,6 @@
 Each line becomes a row of values, a label and a query, or is refused with the reason.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 `READERS` has a row for each format. A reader turns a path into columns, and the rest is the same for all formats.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import os
