@@ -27,7 +27,7 @@ from moerank.training.masks import read_masks
 THREADS = ("n_jobs", "thread_count")
 
 
-class RankerAdapter(BaseEstimator):  # type: ignore[misc]
+class RankerAdapter(BaseEstimator):
     """Train a population with any ranker, one individual after the other.
 
     Parameters

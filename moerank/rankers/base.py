@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, overload
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,27 +29,7 @@ from moerank.training.pairs import Pairs, solve_pairs
 SCORED_ROWS = 1 << 16
 
 
-if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it would have every attribute
-
-    class _Estimator:
-        @classmethod
-        def _get_param_names(cls) -> list[str]: ...
-        def get_params(self, deep: bool = True) -> Parameters: ...
-        def set_params(self, **params: Any) -> Self: ...
-        def __sklearn_clone__(self) -> Any: ...
-        def set_output(self, *, transform: str | None = None) -> Self: ...
-        def set_fit_request(self, **requests: bool | str | None) -> Self: ...
-        def set_score_request(self, **requests: bool | str | None) -> Self: ...
-        def __sklearn_tags__(self) -> Any: ...
-        def fit_transform(self, X: RankingData | ArrayLike, y: ArrayLike | None = None, **fit_params: Any) -> Any: ...
-
-else:
-
-    class _Estimator(TransformerMixin, BaseEstimator):
-        """The parts of scikit-learn that every estimator here has."""
-
-
-class RankingEstimator(_Estimator):
+class RankingEstimator(TransformerMixin, BaseEstimator):
     """Base of all estimators that are fitted to ranking data and rank documents by some of their features.
 
     A subclass is a dataclass whose fields are its parameters with their constraints, or it stores its parameters in
