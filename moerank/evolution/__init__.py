@@ -1,31 +1,7 @@
 """Evolutionary search beyond pymoo: operators for long bit strings, sparse searches, and a loop that can resume."""
 
-from moerank.evolution.algorithms import ALGORITHMS as ALGORITHMS
-from moerank.evolution.algorithms import BIT_SEARCHES as BIT_SEARCHES
-from moerank.evolution.algorithms import Factory as Factory
-from moerank.evolution.algorithms import Operators as Operators
-from moerank.evolution.algorithms import make_algorithm as make_algorithm
-from moerank.evolution.bit_search import BitSearch as BitSearch
-from moerank.evolution.daea import DAEA as DAEA
-from moerank.evolution.memo import Finished as Finished
-from moerank.evolution.memo import Memo as Memo
-from moerank.evolution.mffs import MFFS as MFFS
-from moerank.evolution.operators import AdaptiveBitFlip as AdaptiveBitFlip
-from moerank.evolution.operators import DensitySampling as DensitySampling
-from moerank.evolution.operators import DigestDuplicates as DigestDuplicates
-from moerank.evolution.operators import MixedCrossover as MixedCrossover
-from moerank.evolution.operators import MixedMutation as MixedMutation
-from moerank.evolution.operators import MixedSampling as MixedSampling
-from moerank.evolution.operators import SparseBitFlip as SparseBitFlip
-from moerank.evolution.operators import SubsetSizeSampling as SubsetSizeSampling
-from moerank.evolution.operators import UniformCrossover as UniformCrossover
-from moerank.evolution.operators import importance_degrees as importance_degrees
-from moerank.evolution.operators import redundancy_degrees as redundancy_degrees
-from moerank.evolution.operators import row_digests as row_digests
-from moerank.evolution.prdh import PRDH as PRDH
-from moerank.evolution.search import Archive as Archive
-from moerank.evolution.search import Generation as Generation
-from moerank.evolution.search import SearchResult as SearchResult
-from moerank.evolution.search import search as search
-from moerank.evolution.sparse_ea import SparseEA as SparseEA
-from moerank.evolution.staircase import Staircase as Staircase
+import lazy_loader
+
+from moerank.evolution.search import search as search  # now, because its module has the same name
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,31 @@
+"""Evolutionary search beyond pymoo: operators for long bit strings, sparse searches, and a loop that can resume."""
+
+from .algorithms import ALGORITHMS as ALGORITHMS
+from .algorithms import BIT_SEARCHES as BIT_SEARCHES
+from .algorithms import Factory as Factory
+from .algorithms import Operators as Operators
+from .algorithms import make_algorithm as make_algorithm
+from .bit_search import BitSearch as BitSearch
+from .daea import DAEA as DAEA
+from .memo import Finished as Finished
+from .memo import Memo as Memo
+from .mffs import MFFS as MFFS
+from .operators import AdaptiveBitFlip as AdaptiveBitFlip
+from .operators import DensitySampling as DensitySampling
+from .operators import DigestDuplicates as DigestDuplicates
+from .operators import MixedCrossover as MixedCrossover
+from .operators import MixedMutation as MixedMutation
+from .operators import MixedSampling as MixedSampling
+from .operators import SparseBitFlip as SparseBitFlip
+from .operators import SubsetSizeSampling as SubsetSizeSampling
+from .operators import UniformCrossover as UniformCrossover
+from .operators import importance_degrees as importance_degrees
+from .operators import redundancy_degrees as redundancy_degrees
+from .operators import row_digests as row_digests
+from .prdh import PRDH as PRDH
+from .search import Archive as Archive
+from .search import Generation as Generation
+from .search import SearchResult as SearchResult
+from .search import search as search
+from .sparse_ea import SparseEA as SparseEA
+from .staircase import Staircase as Staircase
