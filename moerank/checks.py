@@ -11,7 +11,7 @@ from dataclasses import fields
 from difflib import get_close_matches
 from functools import cache, partial
 from math import inf
-from numbers import Integral, Rational, Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:  # every command loads this file, and some do without pydantic
@@ -264,6 +264,4 @@ def _given(parameters: Parameters, or_none: bool) -> Iterator[tuple[str, Any, st
 def _number(name: str, value: object, suffix: str = "") -> float:
     if not isinstance(value, Real) or isinstance(value, bool):
         raise ValueError(f"{name} must be a number{suffix}, not {reprlib.repr(value)}")
-    if isinstance(value, Rational) and not (isinstance(value, Integral) and abs(int(value)) < 2**63):
-        raise ValueError(f"{name} must be a float{suffix}, not {reprlib.repr(value)}, which kernels cannot hold")
     return float(value)

@@ -136,21 +136,16 @@ def read_toml(path: Path, limit: int) -> Json:
     text = read_text(path, limit)
     try:
         return tomllib.loads(text)
-    except RecursionError:
-        raise ValueError(f"{path}: not a TOML file: nested too deeply") from None
     except ValueError as error:
         raise ValueError(f"{path}: not a TOML file: {error}") from None
 
 
 def read_json(text: str, constant: Callable[[str], object] | None = None) -> Any:
-    """Return the value of a JSON text; refuse infinite numbers, keys given twice and text nested too deeply.
+    """Return the value of a JSON text; refuse infinite numbers and keys given twice.
 
     NaN and Infinity, which are not JSON, are refused as well, unless `constant` turns them into values.
     """
-    try:
-        values = json.loads(text, parse_constant=constant or _finite, parse_float=_finite, object_pairs_hook=_keys_once)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    values = json.loads(text, parse_constant=constant or _finite, parse_float=_finite, object_pairs_hook=_keys_once)
     if "\\ud" in text.lower():  # half a character, which cannot be encoded
         json.dumps(values, ensure_ascii=False).encode()
     return values

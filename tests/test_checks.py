@@ -1,4 +1,3 @@
-from fractions import Fraction
 from math import inf, nan
 
 import numpy as np
@@ -68,9 +67,6 @@ def test_what_is_no_number_is_refused_by_name(value):
     for check in (check_positive, check_not_negative, check_share):
         with pytest.raises(ValueError, match=r"^alpha must be a number, not "):
             check(C=1.0, alpha=value)
-    for large in (Fraction(1, 3), 10**400, -(10**400), 2**63):
-        with pytest.raises(ValueError, match=r"^alpha must be a float, not .*, which kernels cannot hold"):
-            check(alpha=large)
     with pytest.raises(ValueError, match=r"^k must be an integer, not "):
         check_at_least(1, n=1, k=value)
 

@@ -8,6 +8,7 @@ from .folds import load_planted_fold as load_planted_fold
 from .folds import load_web_fold as load_web_fold
 from .folds import make_planted as make_planted
 from .folds import make_web as make_web
+from .ranking_data import Fold as Fold
 from .ranking_data import RankingData as RankingData
 from .read.letor import load_letor as load_letor
 from .read.table import load_table as load_table

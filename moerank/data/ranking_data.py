@@ -272,13 +272,9 @@ class RankingData:
     @property
     def pairs(self) -> PreferencePairs:
         """All preference pairs, by query, then better row, then worse row; a ValueError beyond the limit on memory."""
-        return self.remember_labels("pairs", self._list_pairs)
-
-    def _list_pairs(self) -> PreferencePairs:
-        n_pairs = self.n_pairs
-        what = f"a list of {n_pairs:,} preference pairs (which RankRLS, RankSVM and FSMRank do without)"
-        check_room(what, 32 * n_pairs)  # for two rows, and the values that solvers keep for a pair
-        return PreferencePairs.of(self.y, self.offsets)
+        what = f"a list of {self.n_pairs:,} preference pairs (which RankRLS, RankSVM and FSMRank do without)"
+        check_room(what, 32 * self.n_pairs)  # for two rows, and the values that solvers keep for a pair
+        return self.remember_labels("pairs", lambda: PreferencePairs.of(self.y, self.offsets))
 
     @property
     def X64(self) -> Matrix:

@@ -303,10 +303,6 @@ def fit_scaling(train: RankingData, kind: Literal["none", "query", "minmax", "st
 
 def negative_features(data: RankingData) -> Mask:
     """Return which features have raw values below 0, but for replaced missing ones; none if scaled per query."""
-    return data.remember("features below 0", lambda: _below_zero(data))
-
-
-def _below_zero(data: RankingData) -> Mask:
     negative = np.zeros(data.n_features, np.bool_)
     if isinstance(data.scaling, PerQuery):
         return negative

@@ -7,7 +7,6 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
-import joblib
 import numpy as np
 import pydantic
 from numpy.typing import ArrayLike
@@ -23,6 +22,7 @@ from moerank.evolution.operators import CROSSOVER, DENSITY, Decay, Form, Importa
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.mofsrank.objectives import FRONT, Final, read_objectives
 from moerank.rankers import FitnessBackend, as_backend
+from moerank.rankers.arguments import identity
 from moerank.scikit_learn import clone
 from moerank.solvers import make_solver, read_solver, solver_entry, solvers
 from moerank.verdict import MARGIN
@@ -89,16 +89,12 @@ def _check_algorithm(algorithm: object) -> None:
 
 
 def _as_json(value: object) -> object:
-    """Return a value as plain JSON: an object as its text, an array as its digest."""
+    """Return a value that JSON can hold, or else the text of its identity."""
     try:
         json.dumps(value)
     except TypeError:
-        if isinstance(value, np.ndarray):
-            return str(joblib.hash(value))
-        if isinstance(value, list | tuple):
-            return [_as_json(entry) for entry in value]
         # The address in the text of an object differs from process to process.
-        return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+        return re.sub(r" at 0x[0-9a-f]+", "", str(identity(value)))
     return value
 
 

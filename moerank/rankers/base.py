@@ -162,8 +162,7 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         step = SCORED_ROWS if self._additive and table.dtype != np.float64 else max(len(table), 1)
         parts = [table[begin : begin + step] for begin in range(0, len(table), step)]
         scores = [self._scores(np.asarray(part, np.float64)).reshape(len(part)) for part in parts]
-        joined = scores[0] if len(scores) == 1 else np.concatenate([np.empty(0), *scores])
-        return finite_scores(joined, type(self).__name__)
+        return finite_scores(np.concatenate([np.empty(0), *scores]), type(self).__name__)
 
     def score(self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> float:
         """Return the mean average precision of a ranking, the metric of `tune`; MOFSRank uses its own metric.

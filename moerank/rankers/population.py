@@ -131,13 +131,7 @@ class FittedPopulation:
                 if key not in batches:  # a batch is scored once
                     table = X if mask.all() else np.ascontiguousarray(X[:, mask])
                     batches[key] = np.asarray(ranker.batch(table), np.float64)
-                of_batch = batches[key]
-                if of_batch.ndim != 2 or len(of_batch) != len(X) or of_batch.shape[1] <= ranker.column:
-                    raise ValueError(
-                        f"{ranker.batch.__qualname__} must return shape ({len(X)}, n_individuals) with at "
-                        f"least {ranker.column + 1} individuals, not {of_batch.shape}"
-                    )
-                scores[:, individual] = of_batch[:, ranker.column]
+                scores[:, individual] = batches[key][:, ranker.column]
             elif ranker is not None and mask.any():
                 scores[:, individual] = np.ravel(ranker.predict(X[:, mask]))
         return scores

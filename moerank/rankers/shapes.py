@@ -13,7 +13,7 @@ from pydantic import ConfigDict
 
 from moerank.arrays import Matrix, Vector
 from moerank.data import RankingData
-from moerank.rankers.model import Forest, Number, check_entries
+from moerank.rankers.model import Forest, Number
 
 if TYPE_CHECKING:  # pandas takes long to load
     import pandas as pd
@@ -43,19 +43,13 @@ class Shape:
     """
 
     # For reading from JSON.
-    __pydantic_config__ = ConfigDict(extra="forbid")
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     features: tuple[str, ...]
     thresholds: tuple[tuple[Number, ...], ...]
     deciles: tuple[tuple[Number, ...], ...]
     values: tuple[Number, ...]
     shares: tuple[Number, ...]
-
-    def __post_init__(self) -> None:
-        check_entries(len(self.features), "feature", thresholds=self.thresholds, deciles=self.deciles)
-        for deciles in self.deciles:
-            check_entries(len(DECILES), "decile", deciles=deciles)
-        check_entries(prod(self.n_bins), "bin", values=self.values, shares=self.shares)
 
     @property
     def n_bins(self) -> tuple[int, ...]:

@@ -17,11 +17,10 @@ import scipy
 
 from moerank.arrays import Integers, Mask
 from moerank.checks import toml_value, unknown
-from moerank.data import RankingData
+from moerank.data import Fold, RankingData
 from moerank.data.describe import extreme_remarks
 from moerank.data.folds import Draws
 from moerank.data.inputs import arrow_numbers
-from moerank.data.ranking_data import Fold
 from moerank.data.read import quoted
 from moerank.data.read import table as tables
 from moerank.metrics import NDCG, Metric

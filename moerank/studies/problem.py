@@ -11,10 +11,9 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from moerank.checks import Parameters, check_at_least, check_path, unknown
-from moerank.data import fit_scaling
+from moerank.data import Fold, fit_scaling
 from moerank.data.costs import read_cost_table
 from moerank.data.folds import data_folders
-from moerank.data.ranking_data import Fold
 from moerank.data.read.table import reader_of
 from moerank.files import Json, read_text, read_toml
 from moerank.metrics import Metric, make_metric

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 from moerank import rankers, solvers
 from moerank.arrays import Mask, Matrix, Vector
 from moerank.checks import Parameters
-from moerank.data import RankingData
-from moerank.data.ranking_data import Fold
+from moerank.data import Fold, RankingData
 from moerank.data.scaling import negative_features
 from moerank.files import Json
 from moerank.kernels.counted_ranks import mean_over_queries

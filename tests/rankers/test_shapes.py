@@ -9,7 +9,7 @@ from moerank.data import make_planted
 from moerank.data.scaling import FittedScaling
 from moerank.rankers import AdditiveRLS, LambdaMART, RankBoost
 from moerank.rankers.model import Forest
-from moerank.rankers.shapes import Shape, shapes_of
+from moerank.rankers.shapes import shapes_of
 
 DATA = make_planted(n_queries=12, n_documents=15, seed=1).data
 
@@ -81,16 +81,3 @@ def test_trees_of_one_or_two_features_are_shapes_and_others_are_none():
 
 def column(shape):
     return DATA.feature_names.index(shape.features[0])
-
-
-def test_a_shape_whose_lists_do_not_fit_is_refused():
-    good = dict(features=("a",), thresholds=((0.5,),), deciles=((0.0,) * 11,), values=(0.0, 1.0), shares=(0.5, 0.5))
-    Shape(**good)
-    for name, value in {
-        "values": (1.0,),
-        "deciles": ((0.0,),),
-        "thresholds": (),
-        "shares": (0.5, float("nan")),
-    }.items():
-        with pytest.raises(ValueError, match=name):
-            Shape(**{**good, name: value})
