@@ -1,7 +1,5 @@
 """The verdict on a selection: what the chosen ranker loses, compared with the same ranker on all features."""
 
-from __future__ import annotations
-
 from html import escape
 from math import isfinite
 from typing import Annotated, Literal, Self, TypeAlias
@@ -183,7 +181,7 @@ class Verdict(BaseModel):
             f"{self._findings}{optimistic}"
         )
 
-    def with_rival(self, other: Verdict, name: str) -> Self:
+    def with_rival(self, other: Self, name: str) -> Self:
         """Return the verdict with a sentence about another ranker on all features, if that ranker is better.
 
         Parameters
@@ -198,7 +196,7 @@ class Verdict(BaseModel):
         sentence = f"{name} on all features is better by {short(-other.difference)}{other._spread(other.difference)}"
         return self.model_copy(update={"rival": sentence})
 
-    def with_chance(self, other: Verdict) -> Self:
+    def with_chance(self, other: Self) -> Self:
         """Return the verdict with a remark if the selection is not detectably better than a random order.
 
         `other` is the verdict on the selection against the mean of random orders.

@@ -1,11 +1,9 @@
 """Costs of features; the features of a group share a cost that is paid once."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -99,9 +97,9 @@ class FeatureCosts:
             costs += shared * masks[:, self.group == number].any(axis=1)
         return np.array([float(f"{cost:.12g}") for cost in costs])
 
-    def of_features(self, mask: NDArray[np.bool_]) -> FeatureCosts:
+    def of_features(self, mask: NDArray[np.bool_]) -> Self:
         """Return the costs of the features in `mask`, shape (n_features,)."""
-        return FeatureCosts(self.own[mask], self.group[mask], self.shared, self.names)
+        return replace(self, own=self.own[mask], group=self.group[mask])
 
 
 def known_costs(costs: FeatureCosts | None, name: str, what: str) -> FeatureCosts:

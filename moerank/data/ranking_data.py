@@ -4,8 +4,6 @@ A preference pair (i, j) joins two documents of one query with yᵢ > yⱼ. The 
 order — by query, then better row, then worse row — and the columns of every ``pair_mask`` follow it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
@@ -38,7 +36,7 @@ class LabelRuns:
         return int(self.n_pairs_of.sum())
 
     @classmethod
-    def of(cls, y: Integers, offsets: Integers) -> LabelRuns:
+    def of(cls, y: Integers, offsets: Integers) -> Self:
         """Find the runs of documents with labels `y` in queries that begin at `offsets`; O(n log n) for n documents."""
         order = np.lexsort((y, np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))))
         begins = np.append(True, np.diff(y[order]) != 0)
@@ -79,7 +77,7 @@ class PreferencePairs:
             array.setflags(write=False)  # all of them, or kernels are compiled twice
 
     @classmethod
-    def of(cls, y: Integers, offsets: Integers) -> PreferencePairs:
+    def of(cls, y: Integers, offsets: Integers) -> Self:
         """Enumerate the pairs of documents with labels `y` in queries that begin at `offsets`: O(n_pairs)."""
         runs = LabelRuns.of(y, offsets)
         beaten = runs.n_worse[runs.run]
@@ -96,11 +94,11 @@ class PreferencePairs:
     def __len__(self) -> int:
         return len(self.better)
 
-    def subset(self, keep: Mask) -> PreferencePairs:
+    def subset(self, keep: Mask) -> Self:
         """Return the pairs where `keep`, of shape (n_pairs,), is true, in the same order."""
         better, worse = self.better[keep], self.worse[keep]
         starts = np.flatnonzero(np.diff(better, prepend=-1))
-        return PreferencePairs(better, worse, np.append(starts, len(better)), better[starts])
+        return type(self)(better, worse, np.append(starts, len(better)), better[starts])
 
 
 class RankingData:
@@ -424,7 +422,7 @@ class RankingData:
             memory.setdefault(key, make())  # of several threads, the first one wins
         return cast("T", memory[key])
 
-    def forgetful(self) -> RankingData:
+    def forgetful(self) -> Self:
         """Return the same data without what was computed from them, so that each cell of a study computes it anew."""
         return self._changed(_of_labels={})
 

@@ -1,7 +1,5 @@
 """A trained ranker in the form that is stored, printed and exported: named features with weights or trees."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -126,7 +124,7 @@ class Forest:
         reals = ("thresholds", "leaves")
         return [np.array(values, np.float64 if name in reals else np.int64) for name, values in asdict(self).items()]
 
-    def over(self, columns: NDArray[np.int64]) -> Forest:
+    def over(self, columns: NDArray[np.int64]) -> Self:
         """Return the same trees for a wider table, in which column c of this one is ``columns[c]``."""
         return replace(self, columns=tuple(columns[list(self.columns)].tolist()))
 

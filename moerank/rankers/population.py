@@ -1,11 +1,9 @@
 """Populations of trained rankers, with or without weights, and the backends that train them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -77,22 +75,22 @@ class LinearPopulation:
         """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
         return linear_scores(X, self.coefs)
 
-    def take(self, rows: Integers) -> LinearPopulation:
+    def take(self, rows: Integers) -> Self:
         """Return the individuals of these numbers; −1 stands for one without features, whose scores are 0."""
-        return LinearPopulation(rows_or_zeros(self.coefs, rows))
+        return type(self)(rows_or_zeros(self.coefs, rows))
 
-    def on_columns(self, column_mask: Mask) -> LinearPopulation:
+    def on_columns(self, column_mask: Mask) -> Self:
         """Return the rankers for a wider table, of which these columns are the features (n_columns,)."""
-        return LinearPopulation(on_wider_table(self.coefs, column_mask))
+        return type(self)(on_wider_table(self.coefs, column_mask))
 
     @property
     def feature_mask(self) -> Mask:
         """The features with a weight, shape (n_individuals, n_features)."""
         return self.coefs != 0
 
-    def combined(self, weights: Matrix, feature_mask: Mask) -> LinearPopulation:
+    def combined(self, weights: Matrix, feature_mask: Mask) -> Self:
         """Return sums of the rankers, weighted by each row of `weights` (n, n_individuals), on some features."""
-        return LinearPopulation(sums_of_members(weights, self.coefs, feature_mask))
+        return type(self)(sums_of_members(weights, self.coefs, feature_mask))
 
 
 # Populations whose weighted sums are rankers of the same kind.
@@ -136,14 +134,14 @@ class FittedPopulation:
                 scores[:, individual] = np.ravel(ranker.predict(X[:, mask]))
         return scores
 
-    def take(self, rows: Integers) -> FittedPopulation:
+    def take(self, rows: Integers) -> Self:
         """Return the individuals of these numbers; −1 stands for one without features, whose scores are 0."""
         rankers = tuple(self.rankers[row] if row >= 0 else None for row in rows)
-        return FittedPopulation(rankers, rows_or_zeros(self.feature_mask, rows))
+        return type(self)(rankers, rows_or_zeros(self.feature_mask, rows))
 
-    def on_columns(self, column_mask: Mask) -> FittedPopulation:
+    def on_columns(self, column_mask: Mask) -> Self:
         """Return the rankers for a wider table, of which these columns are the features (n_columns,)."""
-        return FittedPopulation(self.rankers, on_wider_table(self.feature_mask, column_mask))
+        return type(self)(self.rankers, on_wider_table(self.feature_mask, column_mask))
 
     def forest(self, individual: int) -> Forest:
         """Return the trees of an individual, over all columns of the training table; an AttributeError if none."""

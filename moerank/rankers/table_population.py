@@ -1,10 +1,8 @@
 """A population of additive rankers: for each feature a table with a value for each of its bins."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -42,30 +40,30 @@ class TablePopulation:
         """Return the scores of the documents of a data set, which remembers their bins."""
         return table_scores(self.bins.codes(data), self.bins.first, self.tables)
 
-    def take(self, rows: Integers) -> TablePopulation:
+    def take(self, rows: Integers) -> Self:
         """Return the individuals of these numbers; −1 stands for one without features, whose scores are 0."""
-        return TablePopulation(self.bins, rows_or_zeros(self.tables, rows))
+        return type(self)(self.bins, rows_or_zeros(self.tables, rows))
 
     @property
     def feature_mask(self) -> Mask:
         """The features that each individual uses, shape (n_individuals, n_features)."""
         return np.logical_or.reduceat(self.tables != 0, self.bins.first[:-1], axis=1)
 
-    def combined(self, weights: Matrix, feature_mask: Mask) -> TablePopulation:
+    def combined(self, weights: Matrix, feature_mask: Mask) -> Self:
         """Return the weighted sums of the rankers on some features; see `LinearPopulation.combined`."""
         mask = np.repeat(feature_mask, np.diff(self.bins.first), axis=1)
-        return TablePopulation(self.bins, sums_of_members(weights, self.tables, mask))
+        return type(self)(self.bins, sums_of_members(weights, self.tables, mask))
 
-    def on_columns(self, column_mask: Mask) -> TablePopulation:
+    def on_columns(self, column_mask: Mask) -> Self:
         """Return the rankers for a wider table, of which these columns are the features (n_columns,)."""
         return self._with_bins(np.where(column_mask, np.cumsum(column_mask) - 1, -1))
 
-    def _with_bins(self, features: Integers) -> TablePopulation:
+    def _with_bins(self, features: Integers) -> Self:
         """Return the rankers on some of the features, in a new order; −1 stands for a feature that is not used."""
         cells, unused = np.split(self.tables, self.bins.first[1:-1], axis=1), np.zeros((len(self), 1))
         tables = [unused[:, :0], *(cells[f] if f >= 0 else unused for f in features.tolist())]
         bins = Bins(tuple(self.bins.thresholds[f] if f >= 0 else np.empty(0) for f in features.tolist()))
-        return TablePopulation(bins, np.hstack(tables))
+        return type(self)(bins, np.hstack(tables))
 
     def forest(self, individual: int, pairs: Mapping[int, tuple[Axis, ...]] | None = None) -> Forest:
         """Return a balanced tree for each used feature of an individual; equal neighbouring bins are joined.

@@ -1,7 +1,5 @@
 """Problem files: the data, features, metric and search budgets of a ranking problem."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -123,7 +121,7 @@ class MetricSection(Section):
         return self.make() if self.tuning is None else make_metric(self.tuning)
 
     @model_validator(mode="after")
-    def _exists(self) -> MetricSection:
+    def _exists(self) -> Self:
         self.make()
         self.for_tuning()
         return self

@@ -1,7 +1,5 @@
 """The results of a study: their means, fronts and tests, and the choice of a solver."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -111,12 +109,12 @@ class Results(tuple[Result, ...]):
         """The objectives of any result beyond the number of features and the error, which every table has."""
         return list(dict.fromkeys(name for result in self for name in result.further_objectives))
 
-    def alike(self) -> dict[str, Results]:
+    def alike(self) -> dict[str, Self]:
         """Return the results by `Result.goal`, that of most runs first; only those of one goal share a figure."""
         goals = Counter(result.goal for result in self).most_common()
-        return {goal: Results([run for run in self if run.goal == goal], self.ablations) for goal, _ in goals}
+        return {goal: type(self)([run for run in self if run.goal == goal], self.ablations) for goal, _ in goals}
 
-    def of(self, problem: str) -> Results:
+    def of(self, problem: str) -> Self:
         """Return the results of a problem.
 
         Raises
@@ -124,12 +122,12 @@ class Results(tuple[Result, ...]):
         NoResultsError
             If there are none.
         """
-        results = Results([result for result in self if result.problem == problem], self.ablations)
+        results = type(self)([result for result in self if result.problem == problem], self.ablations)
         if not results:
             raise NoResultsError(f"there is no finished run of {problem}")
         return results
 
-    def among(self, solvers: Sequence[str]) -> Results:
+    def among(self, solvers: Sequence[str]) -> Self:
         """Return the results of these solvers in this order; all results if `solvers` is empty.
 
         Raises
@@ -141,7 +139,7 @@ class Results(tuple[Result, ...]):
             return self
         for solver in solvers:
             check_choice(self.solvers, solver=solver)
-        return Results([run for solver in solvers for run in self if run.solver == solver], self.ablations)
+        return type(self)([run for solver in solvers for run in self if run.solver == solver], self.ablations)
 
     def by_solver(self) -> dict[str, Runs]:
         """Return the results by solver label and fold, one for each seed."""
@@ -158,7 +156,7 @@ class Results(tuple[Result, ...]):
         """Return the run of each solver on a fold with its first seed, if there is one."""
         return {solver: folds[fold][0] for solver, folds in self.by_solver().items() if fold in folds}
 
-    def with_baselines(self) -> Results:
+    def with_baselines(self) -> Self:
         """Return the results, and each baseline as a result of its own without times."""
         results = []
         for result in self:
@@ -166,7 +164,7 @@ class Results(tuple[Result, ...]):
             own = {"times": times, "chosen": 0}
             named = [{**own, "solver": baseline.name, "front": [baseline]} for baseline in result.baselines]
             results += [result, *(result.model_copy(update=update) for update in named)]
-        return Results(results)
+        return type(self)(results)
 
     @cached_property
     def frame(self) -> pd.DataFrame:

@@ -10,13 +10,11 @@ first sum counts how often two bins meet in a document. Sums of the bins above a
 φ = [x > threshold]. No sum has a rounding error if the weights are integers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, repeat
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -104,7 +102,7 @@ class Bins:
     thresholds: tuple[Vector, ...]  # of each feature
 
     @classmethod
-    def of(cls, data: RankingData, n_bins: int) -> Bins:
+    def of(cls, data: RankingData, n_bins: int) -> Self:
         """Return bins with at most `n_bins` thresholds per feature, remembered with the data."""
         return data.remember(
             ("bins", n_bins),

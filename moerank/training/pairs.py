@@ -4,12 +4,10 @@ Listed pairs train groups of individuals, each in a lane of a vector; counted pa
 result of an individual does not depend on the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +100,7 @@ class ListedPairs:
         self.shift: Matrix = target.per_label * data.y[rows]
 
     @classmethod
-    def of(cls, data: RankingData, keep: Mask | None = None, target: Target = UNIT) -> ListedPairs:
+    def of(cls, data: RankingData, keep: Mask | None = None, target: Target = UNIT) -> Self:
         """Return the pairs of a subset, remembered with the data."""
         subset = None if keep is None else np.packbits(keep).tobytes()
         return data.remember(("listed pairs", target, subset), lambda: cls(data, keep, target))
@@ -290,7 +288,7 @@ class CountedPairs:
         self._models: dict[tuple[PairLoss, float], PairModel] = {}
 
     @classmethod
-    def of(cls, data: RankingData, target: Target = UNIT) -> CountedPairs:
+    def of(cls, data: RankingData, target: Target = UNIT) -> Self:
         """Return the pairs of a data set, remembered with it."""
         return data.remember(("counted pairs", target), lambda: cls(data, target))
 
