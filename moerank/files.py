@@ -113,7 +113,7 @@ def is_private(folder: Path) -> bool:
     return stat.S_ISDIR(status.st_mode) and owned and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def read_text(path: Path, limit: int) -> str:
+def read_text(path: Path, limit: int = 2**24) -> str:
     """Return the UTF-8 text of a regular file of at most `limit` bytes, without a byte order mark.
 
     A file that is larger or not UTF-8 raises a ValueError, one that cannot be read an OSError; both name the file.
@@ -131,9 +131,9 @@ def read_text(path: Path, limit: int) -> str:
 Json: TypeAlias = dict[str, Any]  # an object of JSON
 
 
-def read_toml(path: Path, limit: int) -> Json:
-    """Return the values of a TOML file of at most `limit` bytes; a ValueError names the file."""
-    text = read_text(path, limit)
+def read_toml(path: Path) -> Json:
+    """Return the values of a TOML file; a ValueError names the file."""
+    text = read_text(path)
     try:
         return tomllib.loads(text)
     except ValueError as error:

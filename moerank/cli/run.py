@@ -30,7 +30,6 @@ FRONT_FIGURE = "front.png"  # moerank plot draws the other figures of a run
 
 # The file of a finished run from which its output is printed again.
 SUMMARY = "decision.json"
-LARGEST_SUMMARY = 2**20
 
 
 def run_command(
@@ -168,7 +167,7 @@ def _stored(request: str, out: Path | None, fold: str, seed: int) -> tuple[Path,
     folders = [out] if out else sorted(Path("results").glob(f"*-fold{fold}-seed{seed}"))
     for folder in folders:
         with suppress(OSError, ValueError):
-            summary = Summary.model_validate_json(read_text(folder / SUMMARY, LARGEST_SUMMARY))
+            summary = Summary.model_validate_json(read_text(folder / SUMMARY))
             written = (folder / "result.json").stat().st_mtime
             older = (folder / SUMMARY).stat().st_mtime < written
             newer = older or any(last_change(path) > written for path in summary.sources)

@@ -25,9 +25,6 @@ Node: TypeAlias = dict[str, object]
 
 LARGEST = float(np.finfo(np.float32).max)
 
-# Largest size of a file of features.
-MOST_FEATURE_BYTES = 2**24
-
 Name = Annotated[str, StringConstraints(pattern=PLAIN_NAME)]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*\S[^\r\n]*$")]
 
@@ -281,7 +278,7 @@ def read_features(features: str | Path | Mapping[str, object] | None) -> dict[st
     is_file = isinstance(features, str | Path)
     where = str(features) if is_file else "features"
     try:
-        return _FEATURES.validate_python(read_toml(Path(where), MOST_FEATURE_BYTES) if is_file else features or {})
+        return _FEATURES.validate_python(read_toml(Path(where)) if is_file else features or {})
     except ValidationError as error:
         raise ValueError(f"{where}: {first_mistake(error)}") from None
 

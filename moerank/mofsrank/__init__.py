@@ -1,7 +1,5 @@
 """MOFSRank: its three stages as pymoo problems, and the estimator that runs them in a row."""
 
-from moerank.mofsrank.ensemble import Ensemble as Ensemble
-from moerank.mofsrank.estimator import MOFSRank as MOFSRank
-from moerank.mofsrank.feature_selection import FeatureSelection as FeatureSelection
-from moerank.mofsrank.instance_selection import InstanceSelection as InstanceSelection
-from moerank.mofsrank.settings import Limits as Limits
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -26,24 +26,13 @@ from moerank.data.inputs import column_mask
 from moerank.evolution import Archive, Factory, Finished, Memo, SearchResult, make_algorithm, search
 from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import NDCG, Metric, as_metric, check_differing
+from moerank.mofsrank import objectives
 from moerank.mofsrank.dask_slices import Slices
 from moerank.mofsrank.ensemble import Ensemble
 from moerank.mofsrank.feature_selection import FeatureSelection
 from moerank.mofsrank.instance_selection import InstanceSelection, default_unit, spread_along_front
 from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
-from moerank.mofsrank.objectives import (
-    Final,
-    Front,
-    Measured,
-    ObjectiveLike,
-    by_size,
-    choose_member,
-    decided,
-    guaranteed_member,
-    halves,
-    read_objectives,
-    values_of,
-)
+from moerank.mofsrank.objectives import Final, Front, Measured, ObjectiveLike
 from moerank.mofsrank.settings import (
     SEARCH_DEFAULTS,
     STAGES,
@@ -329,7 +318,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             raise ValueError(f'final="{self.final}" needs validation data; pass validation=… to fit')
         if validation is None or self.final != "guaranteed":
             return validation, None
-        return halves(validation, self.random_state_)
+        return objectives.halves(validation, self.random_state_)
 
     def _search_data(self, train: RankingData, refit: object) -> _SearchData:
         """Return the data without features that are excluded or change no ranker; refuse limits that cannot be kept."""
@@ -413,7 +402,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
 
     def _measured(self, front: Front, part: RankingData) -> Measured:
         """Return the metric of the members and of the reference on the queries of a part."""
-        values = values_of(part, self._scored_by, rankers.side_by_side([front.population, self._reference]))
+        values = objectives.values_of(part, self._scored_by, rankers.side_by_side([front.population, self._reference]))
         return Measured(values[:, :-1], values[:, -1], self._scored_by.can_differ(part), part.query_weights)
 
     def _scores(self, X: Matrix) -> Vector:
@@ -423,8 +412,8 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         """Order the members by size, choose one by the rule `final`, and judge it on the validation queries."""
         # The rule of the paper uses the training data alone.
         chosen_by = "training" if self.final == "train" or validation is None else "validation"
-        front, values, self._quality, self.front_ = by_size(
-            front, values, read_objectives(self.objectives), chosen_by, retrained=self.refit_ is not None
+        front, values, self._quality, self.front_ = objectives.by_size(
+            front, values, objectives.read_objectives(self.objectives), chosen_by, retrained=self.refit_ is not None
         )
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_, self.trained_on_ = front.population, front.trained_on
@@ -432,15 +421,19 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         self._decision: Decision = "none"
         sizes, validated = front.sizes, values.get("validation")
         if "tests" in values:
-            self.guarantee_ = guaranteed_member(sizes, self._quality, values["tests"].differences, self.margin)
+            self.guarantee_ = objectives.guaranteed_member(
+                sizes, self._quality, values["tests"].differences, self.margin
+            )
             self.chosen_ = self.guarantee_.chosen
             self._decision = "use" if self.guarantee_.shown else "keep"
             self._advice = self.guarantee_.sentence(sizes, self._n_allowed, self._scored_by.name, self.margin)
         else:
             rule = "half-se" if self.final == "auto" and validation is not None else self.final
-            self.chosen_ = choose_member(rule, sizes, self._quality, values[chosen_by].members)
+            self.chosen_ = objectives.choose_member(rule, sizes, self._quality, values[chosen_by].members)
             if validated is not None:
-                self._decision, self._advice = decided(self.chosen_, sizes, validated, all_allowed=self._all_allowed)
+                self._decision, self._advice = objectives.decided(
+                    self.chosen_, sizes, validated, all_allowed=self._all_allowed
+                )
         self.support_ = self.front_support_[self.chosen_]
         if self.front_coefs_ is not None:
             self.coef_ = self.front_coefs_[self.chosen_]

@@ -499,7 +499,7 @@ class Backend(LinearRanker, Trainer[Matrix]):
     A subclass implements `_train`, and `_fit_candidates` where it can train entries of a grid together.
     """
 
-    _trained_together = None
+    _trained_together: ClassVar[tuple[str, ...] | None] = None
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._set_weights(self._train(train, read_masks(train), None)[0])

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,13 +12,7 @@ from moerank.arrays import Integers, Matrix, Vector
 from moerank.checks import Count, NotNegative
 from moerank.data import RankingData
 from moerank.rankers.base import Backend, Grid
-from moerank.rankers.importance import (
-    FeatureImportance,
-    FeatureSimilarity,
-    feature_importance,
-    feature_similarity,
-    key_of,
-)
+from moerank.rankers.importance import FeatureImportance, FeatureSimilarity, feature_importance, feature_similarity
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.training.masks import Masks, read_masks
 from moerank.training.pair_loss import SQUARED_HINGE, Penalties
@@ -96,6 +90,7 @@ class FSMRank(LargestWeightsPath, Backend):
     similarity: FeatureSimilarity = "pearson"
     convex: bool = True
 
+    _trained_together = ("lambda1", "lambda2")
     _remedy = "a smaller lambda2 keeps more features, and comparable scales of the features help"
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
@@ -126,7 +121,7 @@ class FSMRank(LargestWeightsPath, Backend):
         u, v = np.split(np.asarray(variables, dtype=float), 2)
         problem = ListedPairs.of(train)
         loss = problem.residuals(u - v, SQUARED_HINGE)[0] / len(problem)
-        (s, A), size = self._measures(train), u + v
+        (s, A, _), size = measures_of(train, self), u + v
         used = size > 0
         with np.errstate(divide="ignore"):
             cost = (size[used] / s[used]).sum()
@@ -138,10 +133,7 @@ class FSMRank(LargestWeightsPath, Backend):
         return [{"lambda1": lambda1, "lambda2": lambda2} for lambda2, lambda1 in product(powers, powers)]
 
     def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
-        """Train all entries of a grid as one population, if they differ only in lambda1 and lambda2."""
-        fixed = {(c.max_iter, c.tol, key_of(c.importance), key_of(c.similarity), c.convex) for c in candidates}
-        if len(fixed) > 1:
-            return super()._fit_candidates(train, candidates)
+        """Train entries of a grid that differ only in lambda1 and lambda2 as one population."""
         masks = read_masks(train, feature_mask=np.ones((len(candidates), train.n_features), bool))
         lambdas = np.array([[c.lambda1 for c in candidates], [c.lambda2 for c in candidates]])
         return weights_of(candidates[0]._minimise(train, masks, lambdas=lambdas)[0])
@@ -152,18 +144,19 @@ class FSMRank(LargestWeightsPath, Backend):
         """Run Algorithm 1, see `ListedPairs.minimise_penalised`; the entries of a grid have their own `lambdas`."""
         n = len(masks.features)
         lambda1, lambda2 = np.tile([[self.lambda1], [self.lambda2]], n) if lambdas is None else lambdas
-        s, A = self._measures(train)
-        cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
+        s, A, cost = measures_of(train, self)
         masks = replace(masks, features=masks.features & (s > 0))
         begin = np.zeros((n, train.n_features)) if start is None else np.where(masks.features, start, 0.0)
         begin = np.hstack([begin.clip(0.0), (-begin).clip(0.0)])
         penalties = Penalties(A, np.tile(cost, (n, 1)), lambda1, lambda2)
         return pairs_for(train, masks).minimise_penalised(penalties, masks, begin, self.max_iter, self.tol)
 
-    def _measures(self, train: RankingData) -> tuple[Vector, Matrix]:
-        """Return the importance and the similarity of the features."""
-        importance = feature_importance(train, self.importance)
-        return importance, feature_similarity(train, self.similarity, convex=self.convex)
+
+def measures_of(train: RankingData, ranker: Any) -> tuple[Vector, Matrix, Vector]:
+    """Return importance s, similarity and costs 1 / s of the features; features without importance cost 0."""
+    s = feature_importance(train, ranker.importance)
+    cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
+    return s, feature_similarity(train, ranker.similarity, convex=ranker.convex), cost
 
 
 def weights_of(variables: Matrix) -> Matrix:

@@ -14,8 +14,8 @@ from moerank.kernels.run_pass import RESIDUALS
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import Metric
 from moerank.rankers.base import Grid
-from moerank.rankers.fsm_rank import FSMRank, weights_of
-from moerank.rankers.importance import FeatureImportance, FeatureSimilarity, feature_importance, feature_similarity
+from moerank.rankers.fsm_rank import FSMRank, measures_of, weights_of
+from moerank.rankers.importance import FeatureImportance, FeatureSimilarity, feature_importance
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.selectors.filter import Filter
 from moerank.training.masks import Masks
@@ -108,9 +108,7 @@ def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient]) -> tupl
     Returns their variables (n_rankers, 2 n_features) and histories (max_iter + 1, n_rankers).
     """
     pairs, one, n = CountedPairs.of(train), rankers[0], len(rankers)
-    s = feature_importance(train, one.importance)
-    A = feature_similarity(train, one.similarity, convex=one.convex)
-    cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
+    s, A, cost = measures_of(train, one)
     values = np.array([(ranker.lambda1, ranker.lambda2, ranker.eta0) for ranker in rankers], np.float64)
     lambda1, lambda2, eta0 = values.T[:, :, None]
     masks, tasks = Masks(np.tile(s > 0, (n, 1))), np.full(n, RESIDUALS)

@@ -18,7 +18,7 @@ from moerank.evolution import Finished
 from moerank.files import Json
 from moerank.metrics import Metric
 from moerank.mofsrank.limits import FeatureStrings
-from moerank.mofsrank.settings import Limits
+from moerank.mofsrank.settings import Limits, given_settings
 from moerank.rankers import RankRLS, varying_in_queries
 from moerank.scikit_learn import ConvergenceWarning
 from moerank.selectors.best_subset import BestSubset
@@ -303,8 +303,7 @@ def stability(
     [method] = read_solvers(solver, own=True, tune=False)
     (queries, held_out, _), limits = problem.load_limited_fold(fold, data)
     own = method.settings if method.source is None else vars(method.source)
-    of_solver = own.get("limits") or {}
-    limits |= {**own, **(of_solver.given if isinstance(of_solver, Limits) else of_solver)}
+    limits |= {**own, **given_settings(own.get("limits"))}
     included = column_mask(limits.get("include") or (), queries.feature_names, "include")
     counted = np.flatnonzero(varying_in_queries(queries) & ~included)
     if len(counted) < 2:

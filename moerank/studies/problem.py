@@ -28,9 +28,6 @@ from moerank.mofsrank.settings import (
 from moerank.studies.solver import PlainParameters, Solver
 from moerank.studies.sources import Data, Folders, InMemory, MemoryData, find_data, read_memory, shipped_folder
 
-# Largest size of a table of costs.
-MOST_BYTES_OF_COSTS = 2**24
-
 
 class FeaturesSection(LimitsSection):
     """The costs of the features, and limits on their selection.
@@ -76,7 +73,7 @@ class FeaturesSection(LimitsSection):
         """
         train, validation, test = fold
         for path in self.files(folders):
-            costs = read_cost_table(read_text(path, MOST_BYTES_OF_COSTS), str(path), train.feature_names, self.other)
+            costs = read_cost_table(read_text(path), str(path), train.feature_names, self.other)
             train, validation, test = train.with_costs(costs), validation.with_costs(costs), test.with_costs(costs)
         try:
             allowed, limits = allowed_features(train, self)
@@ -318,9 +315,6 @@ class Problem(Section):
         return [*filter(None, [self._folder]), *(data_folders() if data is None else [Path(data)])]
 
 
-MOST_BYTES_OF_PROBLEM_FILES = 2**20
-
-
 def shipped_problems() -> dict[str, Path]:
     """Return the problem files that come with the package, by name.
 
@@ -364,7 +358,7 @@ def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None
         raise ValueError(f"{path} is a table, not a problem file; moerank init {path} writes one")
     overrides = overrides or {}
     with _sentences(str(path), overrides):
-        read = Problem.model_validate(_changed(read_toml(path, MOST_BYTES_OF_PROBLEM_FILES), overrides))
+        read = Problem.model_validate(_changed(read_toml(path), overrides))
     return read if str(problem) in shipped_problems() else read.located_in(path.parent)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from moerank import rankers, solvers
 from moerank.arrays import Mask, Matrix, Vector
 from moerank.checks import Parameters
-from moerank.data import Fold, RankingData
+from moerank.data import RankingData
 from moerank.data.scaling import negative_features
 from moerank.files import Json
 from moerank.kernels.counted_ranks import mean_over_queries
@@ -229,7 +229,6 @@ def run_fold(
     resume: bool = False,
     progress: Progress | None = None,
     baselines: bool = True,
-    loaded: tuple[Fold, Parameters] | None = None,
 ) -> Result:
     """Run a solver on one fold, and measure it and the baselines on all parts.
 
@@ -258,8 +257,6 @@ def run_fold(
         Called as ``progress(stage, fraction, text)``.
     baselines : bool, default True
         False leaves the baselines out.
-    loaded : tuple, optional
-        What `Problem.load_limited_fold` has returned for the fold, so that its data are not read again.
 
     Returns
     -------
@@ -275,7 +272,7 @@ def run_fold(
     random_state = seed if random_state is None else random_state
     settings = configuration(problem, fold, solver, seed, baselines=baselines)
     with one_blas_thread():
-        (train, vali, test), limits = loaded or problem.load_limited_fold(fold, data)
+        (train, vali, test), limits = problem.load_limited_fold(fold, data)
         parts: Parts = {"train": train, "validation": vali, "test": test}
         metric, tuning = problem.metric.make(), problem.metric.for_tuning()
         for remark in [check_differing(metric, part) for part in (train, test)]:

@@ -54,8 +54,7 @@ def run_folds(
     first, *others = folders
     for fold in others:  # raises errors in the data of any fold before the first run
         problem.load_limited_fold(fold, data)
-    loaded = {first: problem.load_limited_fold(first, data)}
-    extremes, leaks = data_remarks(loaded[first][0][0], problem.metric.make())
+    extremes, leaks = data_remarks(problem.load_fold(first, data)[0], problem.metric.make())
     for sentence in extremes + leaks:
         say(sentence)
     for folder in folders.values():
@@ -78,7 +77,7 @@ def run_folds(
                 memo.unlink(missing_ok=True)
             run: dict[str, Any] = {"workers": workers, "data": data, "memo": folder / MEMO, "resume": resume}
             with progress() as report:
-                result = run_fold(problem, fold, solver, seed, **run, progress=report, loaded=loaded.pop(fold, None))
+                result = run_fold(problem, fold, solver, seed, **run, progress=report)
             result = result.model_copy(update={"leaks": leaks})
         if stored is None or not all((folder / name).exists() for name in FILES):
             write_result(result, folder)

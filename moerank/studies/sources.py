@@ -1,7 +1,6 @@
 """Sources of data: the table [data] of a problem file, and how the parts of a fold are read."""
 
 import hashlib
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
@@ -38,6 +37,12 @@ def find_data(name: str, folders: Folders, advice: str) -> Path:
 
 
 Precision: TypeAlias = Literal["float32", "float64"]
+
+# Largest size, in bytes of its features, of a fold that stays in memory for the next cell of a study.
+LARGEST_FOLD = 2**30
+
+# The fold that was read last, under a key of its settings and the states of its files.
+_last_fold: dict[tuple[object, ...], Fold] = {}
 
 # Settings that do not change results.
 INDIFFERENT = {"origin", "scaled", "document"}
@@ -76,9 +81,19 @@ class DataSection(Section):
         """Return how many folds there are."""
         return N_FOLDS
 
-    @abstractmethod
     def read(self, fold: int, folders: Folders) -> Fold:
-        """Return the parts of a fold."""
+        """Return the parts of a fold; the same data are read once, whether for a run or for the cells of a study."""
+        states = [(file, file.stat().st_size, file.stat().st_mtime_ns) for file in self.files(fold, folders)]
+        key = self.model_dump_json(), fold, tuple(states)
+        train, vali, test = _last_fold.get(key) or self._read(fold, folders)
+        _last_fold.clear()
+        if train.X.nbytes + vali.X.nbytes + test.X.nbytes <= LARGEST_FOLD:
+            _last_fold[key] = train, vali, test
+        return train.forgetful(), vali.forgetful(), test.forgetful()
+
+    def _read(self, fold: int, folders: Folders) -> Fold:
+        """Return the parts of a fold, from the first folder with the data."""
+        raise TypeError(f"{type(self).__name__} does not implement _read")
 
     def files(self, fold: int, folders: Folders) -> list[Path]:
         """Return the files that a fold is read from."""
@@ -124,13 +139,6 @@ class Split(Section):
             return deal_queries(data, fold, self.folds, seed=self.seed)
         validation, test = (0.2 if share is None else share for share in (self.validation, self.test))
         return split_queries(data, validation, test, seed=self.seed)
-
-
-# Largest size, in bytes of its features, of a fold that stays in memory for the next cell of a study.
-LARGEST_FOLD = 2**30
-
-# The fold that was read last, under a key of its settings and the states of its files.
-_last_fold: dict[tuple[object, ...], Fold] = {}
 
 
 class FileData(DataSection):
@@ -200,19 +208,8 @@ class FileData(DataSection):
             return self.split.folds or 1
         return max(count_folds(self._path(folders)), 1)
 
-    def read(self, fold: int, folders: Folders) -> Fold:
-        """Return the parts of a fold from the first folder with the data; a study reads the same files only once."""
-        path = self._path(folders, fold)
-        states = [(file, file.stat().st_size, file.stat().st_mtime_ns) for file in _files(path)]
-        key = self.model_dump_json(), fold, tuple(states)
-        train, vali, test = _last_fold.get(key) or self._read(path, fold)
-        _last_fold.clear()
-        if train.X.nbytes + vali.X.nbytes + test.X.nbytes <= LARGEST_FOLD:
-            _last_fold[key] = train, vali, test
-        return train.forgetful(), vali.forgetful(), test.forgetful()
-
-    def _read(self, path: Path, fold: int) -> Fold:
-        read_fold, read_file = self.readers
+    def _read(self, fold: int, folders: Folders) -> Fold:
+        path, (read_fold, read_file) = self._path(folders, fold), self.readers
         own = type(self).model_fields.keys() - FileData.model_fields.keys() - {"source"}
         settings = self.model_dump(include={*own, "missing", "missing_values", "dtype"}, exclude_defaults=True)
         if self.file is not None and self.split is not None:
@@ -316,7 +313,7 @@ class MemoryData(DataSection):
         return self.folds
 
     def read(self, fold: int, folders: Folders) -> Fold:
-        """Return the parts of a fold; raise a ValueError if there is only a digest of the data."""
+        """Return the parts of a fold as they are; raise a ValueError if there is only a digest of the data."""
         if not self.is_held:
             raise ValueError("the data of this problem were in memory; pass them to Study again")
         return self._held[fold - 1]
@@ -359,8 +356,7 @@ class MadeData(DataSection):
 
     make: ClassVar[Callable[..., Fold]]
 
-    def read(self, fold: int, folders: Folders) -> Fold:
-        """Return the parts of a fold."""
+    def _read(self, fold: int, folders: Folders) -> Fold:
         return type(self).make(fold, **self.model_dump(exclude={"source", *DataSection.model_fields}))
 
 
@@ -407,8 +403,7 @@ class WebData(DataSection):
     seed: Annotated[int, at_least(0, MOST_SEED)] = 0
     dtype: Precision = "float32"
 
-    def read(self, fold: int, folders: Folders) -> Fold:
-        """Return the parts of a fold, made without files."""
+    def _read(self, fold: int, folders: Folders) -> Fold:
         return load_web_fold(fold, n_queries=self.queries, seed=self.seed, dtype=self.dtype)
 
 

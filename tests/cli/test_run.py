@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from moerank.cli.progress import StageProgress
 from moerank.solvers import solvers
-from moerank.studies.problem import Problem
+from moerank.studies import sources
 from moerank.studies.result import Result
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -205,8 +205,9 @@ def test_solver_and_backend_are_chosen_by_name(command, tmp_path):
 
 def test_a_run_reads_its_data_once(command, monkeypatch):
     read = []
-    load = Problem.load_limited_fold
-    monkeypatch.setattr(Problem, "load_limited_fold", lambda self, *of: read.append(of[0]) or load(self, *of))
+    make = sources.MadeData._read
+    monkeypatch.setattr(sources, "_last_fold", {})
+    monkeypatch.setattr(sources.MadeData, "_read", lambda self, *of: read.append(of[0]) or make(self, *of))
     assert command("run", "TINY", "--fold", 2, "--solver", "rankrls").exit_code == 0
     assert read == [2]
 

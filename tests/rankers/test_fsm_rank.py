@@ -214,7 +214,7 @@ def test_ones_and_identity_are_the_elastic_net(noisy_data):
 
 @pytest.mark.parametrize("over", [None, "tol", "importance"])
 def test_a_grid_is_trained_as_its_entries_are(noisy_data, over):
-    """The usual one in one population, those over other parameters one by one."""
+    """The usual one in one population, others in one for each value of the other parameters."""
     ranker, (s, _) = FSMRank(), given_measures(noisy_data.n_features)
     values = {"tol": (0.5, 1e-6), "importance": ("ones", s, s[::-1].copy())}
     grid = [{over: value} for value in values[over]] if over else ranker.default_grid(noisy_data)
@@ -222,9 +222,12 @@ def test_a_grid_is_trained_as_its_entries_are(noisy_data, over):
         assert len({tuple(entry.items()) for entry in grid}) == 169
         assert grid[0] == {"lambda1": 1.0, "lambda2": 1.0}
     candidates = [clone(ranker).set_params(**entry) for entry in grid]
-    W = ranker._fit_candidates(noisy_data, candidates)
-    for w, candidate in zip(W, candidates, strict=True):
-        np.testing.assert_array_equal(w, candidate.fit_population(noisy_data)[0])
+    groups = ranker._groups(candidates)
+    assert len(groups) == (len(grid) if over else 1)
+    for group in groups:
+        W = ranker._fit_candidates(noisy_data, [candidates[i] for i in group])
+        for w, i in zip(W, group, strict=True):
+            np.testing.assert_array_equal(w, candidates[i].fit_population(noisy_data)[0])
 
 
 def test_documents_and_queries_are_the_pairs_among_them(noisy_data):

@@ -79,7 +79,6 @@ def test_data_have_the_defaults_of_their_loader(section, loader, given):
         ("[search]\nobjectives = ['size']", "[search] unknown objective 'size'; choose one of features, "),
         ("[ensemble]\ngenerations = '5'", "[ensemble] generations must be an integer, not '5'"),
         ("[ensemble]\ntermination = 5", '[ensemble] termination must be ("n_gen", 50)'),
-        ("x = " + "[" * 200_000, "not a TOML file: "),
         ("[[published]]\nmethod='M'\nsource='x'\nfeatures = nan", "[published.0] features: should be a finite number"),
         ("missing = inf", "[data] missing must be a finite number, "),
         (
