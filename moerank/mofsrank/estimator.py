@@ -27,25 +27,14 @@ from moerank.evolution import Archive, Factory, Finished, Memo, SearchResult, ma
 from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import NDCG, Metric, as_metric, check_differing
 from moerank.mofsrank import objectives
+from moerank.mofsrank import settings as of_search
 from moerank.mofsrank.dask_slices import Slices
 from moerank.mofsrank.ensemble import Ensemble
 from moerank.mofsrank.feature_selection import FeatureSelection
 from moerank.mofsrank.instance_selection import InstanceSelection, default_unit, spread_along_front
 from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
 from moerank.mofsrank.objectives import Final, Front, Measured, ObjectiveLike
-from moerank.mofsrank.settings import (
-    SEARCH_DEFAULTS,
-    STAGES,
-    Limits,
-    SearchProgress,
-    Settings,
-    StageArgument,
-    StageSettings,
-    is_sparse,
-    listed_settings,
-    merged_settings,
-    read_refit,
-)
+from moerank.mofsrank.settings import SEARCH_DEFAULTS, STAGES, Limits, Settings, StageArgument, StageSettings
 from moerank.mofsrank.stage import Stage
 from moerank.rankers.arguments import as_ranking_data, identity
 from moerank.rankers.model import Forest
@@ -253,17 +242,17 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
     workers: int | Client = 1
     memo: str | Path | None = None
     resume: bool = False
-    progress: SearchProgress | None = None
+    progress: of_search.SearchProgress | None = None
     verbose: bool = False
 
     def get_params(self, deep: bool = True) -> Parameters:
         """Return the parameters; with `deep` also nested ones, such as ``ensemble__generations``."""
         own = super().get_params(deep)
-        return {**own, **listed_settings(own)} if deep else own
+        return {**own, **of_search.listed_settings(own)} if deep else own
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also those of the backend, limits and settings of stages."""
-        return super().set_params(**merged_settings(self.get_params(deep=False), params))
+        return super().set_params(**of_search.merged_settings(self.get_params(deep=False), params))
 
     def __sklearn_clone__(self) -> Self:
         """Return an unfitted copy; it shares a Dask client, which cannot be copied."""
@@ -294,7 +283,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self.random_state_ = self._settings.random_state
-        refit = read_refit(self.refit, self.random_state_)
+        refit = of_search.read_refit(self.refit, self.random_state_)
         validation, tests = self._held_out(validation)
         data = self._search_data(train, refit)
         with one_blas_thread():
@@ -567,7 +556,7 @@ class StagedSearch:
             self.train,
             pair_masks=pair_masks,
             unit=self.instance_unit or "pair",
-            adaptive=settings.adaptive_mutation and not is_sparse(settings.algorithm),
+            adaptive=settings.adaptive_mutation and not of_search.is_sparse(settings.algorithm),
             **self._shared(),
             **self._arguments(chosen),
         )
@@ -646,7 +635,7 @@ def search_arguments(
     population = settings.population
     check_room(f"{name}: a population of {population:,} strings of {stage.n_var:,}", population * stage.n_var)
     operators = stage.operators()
-    if is_sparse(algorithm):
+    if of_search.is_sparse(algorithm):
         if isinstance(stage, FeatureSelection):
             del operators["sampling"]  # the search has its own
         else:

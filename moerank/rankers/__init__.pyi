@@ -25,6 +25,7 @@ from .population import FitnessBackend as FitnessBackend
 from .population import FittedPopulation as FittedPopulation
 from .population import LinearPopulation as LinearPopulation
 from .population import Population as Population
+from .population import TablePopulation as TablePopulation
 from .population import on_all_columns as on_all_columns
 from .population import require_sums as require_sums
 from .population import scores_on as scores_on
@@ -40,4 +41,3 @@ from .selection import best_of_each_size as best_of_each_size
 from .selection import nested_masks as nested_masks
 from .structural_svm import SVMMAP as SVMMAP
 from .structural_svm import RankSVMStruct as RankSVMStruct
-from .table_population import TablePopulation as TablePopulation

@@ -19,9 +19,9 @@ from moerank.kernels.step_tables import forward_blocks, ridge_blocks
 from moerank.rankers.base import Grid, Trainer
 from moerank.rankers.boosting import steadied
 from moerank.rankers.model import Forest, finite_scores
+from moerank.rankers.population import Axis, TablePopulation
 from moerank.rankers.rank_rls import TARGETS, RankRLS, TargetName
 from moerank.rankers.shapes import ShapesMixin, shapes_of
-from moerank.rankers.table_population import Axis, TablePopulation
 from moerank.scikit_learn import check_is_fitted
 from moerank.training.bins import MOST_BINS, Bins, step_moments
 from moerank.training.masks import Masks, Unit, read_masks

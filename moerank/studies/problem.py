@@ -15,16 +15,9 @@ from moerank.data.folds import data_folders
 from moerank.data.read.table import reader_of
 from moerank.files import Json, read_text, read_toml
 from moerank.metrics import Metric, make_metric
+from moerank.mofsrank import settings as of_search
 from moerank.mofsrank.limits import allowed_features
-from moerank.mofsrank.settings import (
-    STAGES,
-    EnsembleSettings,
-    FeatureSelectionSettings,
-    InstanceSelectionSettings,
-    LimitsSection,
-    SearchSettings,
-    Section,
-)
+from moerank.mofsrank.settings import STAGES, LimitsSection, Section
 from moerank.studies.solver import PlainParameters, Solver
 from moerank.studies.sources import Data, Folders, InMemory, MemoryData, find_data, read_memory, shipped_folder
 
@@ -210,10 +203,10 @@ class Problem(Section):
     backend: BackendSection = BackendSection()
     comparison: ComparisonSection = ComparisonSection()
     solver: SolverSection = SolverSection()
-    search: SearchSettings = SearchSettings()
-    instance_selection: InstanceSelectionSettings = InstanceSelectionSettings()
-    feature_selection: FeatureSelectionSettings = FeatureSelectionSettings()
-    ensemble: EnsembleSettings = EnsembleSettings()
+    search: of_search.SearchSettings = of_search.SearchSettings()
+    instance_selection: of_search.InstanceSelectionSettings = of_search.InstanceSelectionSettings()
+    feature_selection: of_search.FeatureSelectionSettings = of_search.FeatureSelectionSettings()
+    ensemble: of_search.EnsembleSettings = of_search.EnsembleSettings()
     published: tuple[Published, ...] = ()
 
     _folder: Path | None = PrivateAttr(default=None)

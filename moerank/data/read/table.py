@@ -342,8 +342,6 @@ def _fill(target: Floats, values: Array, name: str, row: int, *, nulls: bool) ->
     """Write a feature of the rows from `row` on into a column of the table."""
     with np.errstate(over="ignore"):
         target[...] = values
-    if np.isfinite(target).all():
-        return
     if not nulls:
         _require(~np.isnan(target), lambda i: f"the value of {name!r} is missing; {read.MISSING_REMEDY}", row)
     large = "is infinite, or too large for the precision of the features"
