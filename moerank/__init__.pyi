@@ -52,7 +52,6 @@ from .rankers import RankRLS as RankRLS
 from .rankers import RankSVM as RankSVM
 from .rankers import RankSVMStruct as RankSVMStruct
 from .rankers import RankSVMTRON as RankSVMTRON
-from .selectors.cegb import CEGB as CEGB
 from .selectors.filter import PermutationImportance as PermutationImportance
 from .selectors.filter import SingleFeatures as SingleFeatures
 from .selectors.fs_bfs import FSBFS as FSBFS
@@ -67,6 +66,7 @@ from .selectors.greedy import GreedyAdditive as GreedyAdditive
 from .selectors.greedy import GreedyRankRLS as GreedyRankRLS
 from .selectors.sparse_rankers import FenchelRank as FenchelRank
 from .selectors.sparse_rankers import NonconvexRanker as NonconvexRanker
+from .selectors.tree_filters import CEGB as CEGB
 from .selectors.tree_filters import ILMART as ILMART
 from .selectors.tree_filters import LambdaMARTGain as LambdaMARTGain
 from .selectors.tree_filters import LambdaMARTPermutation as LambdaMARTPermutation

@@ -447,7 +447,7 @@ _OWN = (
     _by_trees("lambdamart-shap", "embedded", LUNDBERG, "LambdaMARTSHAP"),
     _by_trees("lambdamart-permutation", "embedded", BREIMAN, "LambdaMARTPermutation", needs=("seed",)),
     _by_trees("ilmart", "embedded", LUCCHESE, "ILMART"),
-    _row("cegb", "embedded", PETER, "selectors.cegb:CEGB", linear=False),
+    _by_trees("cegb", "embedded", PETER, "CEGB"),
     _ranker("ranksvm-primal", CHAPELLE, "RankSVM", backend=True),
     _ranker("ranksvm-struct", JOACHIMS, "RankSVMStruct"),
     _ranker("ranksvm-tron", LEE, "RankSVMTRON"),

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from moerank.figures import SEARCH_FIGURES
 from moerank.figures.panels import best_of_families
 from moerank.figures.style import encode
-from moerank.reports.sections import sections
-from moerank.reports.study_report import Report, ReportSection, ReportTable, illustrations
+from moerank.reports.study_report import Report, ReportSection, ReportTable, illustrations, sections
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS
 from moerank.studies.results import NoResultsError, by_validation

@@ -5,8 +5,7 @@ from helpers.further_objective import with_cost
 
 from moerank.figures import FIGURES
 from moerank.reports.rendering import html_report
-from moerank.reports.sections import sections
-from moerank.reports.study_report import Report
+from moerank.reports.study_report import Report, sections
 from moerank.studies.results import Results
 from moerank.studies.study import Study
 

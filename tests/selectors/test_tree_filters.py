@@ -7,14 +7,19 @@ import lightgbm
 import numpy as np
 import pytest
 
-from moerank import CEGB, LambdaMARTGain, LambdaMARTRFE, LambdaMARTSHAP
+from moerank import CEGB, ILMART, LambdaMARTGain, LambdaMARTRFE, LambdaMARTSHAP
 from moerank.data import FeatureCosts, RankingData
 from moerank.metrics import MAP
 from moerank.rankers import LambdaMART, RankRLS
 from moerank.rankers.boosting import steadied
 from moerank.rankers.lambda_mart import scores_by_trees
-from moerank.selectors.cegb import relative_costs
-from moerank.selectors.tree_filters import ILMART, PAIR_TREES, PairwiseLambdaMART, mean_absolute_shap, sizes_by_dropping
+from moerank.selectors.tree_filters import (
+    PAIR_TREES,
+    PairwiseLambdaMART,
+    mean_absolute_shap,
+    relative_costs,
+    sizes_by_dropping,
+)
 
 KINDS = [LambdaMARTGain, LambdaMARTSHAP, LambdaMARTRFE]
 SMALL = dict(n_trees=25, n_leaves=4, min_leaf=5)
