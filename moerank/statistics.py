@@ -25,6 +25,14 @@ def mean_and_error(values: ArrayLike) -> tuple[float, float]:
     return float(values.mean()), float(error)
 
 
+def paired_differences(first: ArrayLike, second: ArrayLike) -> Vector:
+    """Return the differences of two values of each query, shape (n_queries,); a ValueError for unequal shapes."""
+    a, b = np.asarray(first, float), np.asarray(second, float)
+    if a.shape != b.shape or a.ndim != 1:
+        raise ValueError(f"shapes {a.shape} and {b.shape} are not pairs; give two lists with a value for each query")
+    return a - b
+
+
 def of_differing(differences: Array, can_differ: Mask, weights: Vector | None = None) -> Array:
     """Return the differences (n_queries, …) of the queries that can differ, with their weighted mean as plain mean.
 
@@ -157,10 +165,10 @@ def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedTest:
     >>> compare_paired([0.5, 0.7, 0.9, 0.2], [0.4, 0.7, 0.6, 0.3]).wins
     2
     """
-    d = np.asarray(first, float) - np.asarray(second, float)
+    d = paired_differences(first, second)
     difference, error = mean_and_error(d)
     p = min(1.0, 2.0 ** (1 - len(d))) if difference else 1.0  # of the signs, if all differences are equal
-    if error > 1e-9 * abs(difference):
+    if not _all_equal(d):
         p = float(2.0 * stdtr(len(d) - 1, -abs(difference) / error))
     return PairedTest(difference, error, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()), p)
 
@@ -213,13 +221,18 @@ def p_above(differences: ArrayLike, value: float = 0.0) -> float:
     (True, 1.0, 1.0)
     """
     d = np.asarray(differences, float)
-    if len(d) < 2 or not d.std():
+    if _all_equal(d):
         return 1.0
     n, mean, deviation, skewness = moments(d)
     t = (mean - value) / deviation
     hall = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / (6 * n)
     frequency = np.clip((mean - value) / (1 + mean), 0, 1)
     return float(max(stdtr(n - 1, -np.sqrt(n) * min(t, hall)), (1 - frequency) ** n))
+
+
+def _all_equal(differences: Vector) -> bool:
+    """Whether differences have no variance to test with, but for the rounding of values such as .5 − .4."""
+    return len(differences) < 2 or bool(np.ptp(differences) <= 1e-9 * np.abs(differences).max())
 
 
 def p_differs(differences: ArrayLike) -> float:
@@ -267,7 +280,7 @@ def mean_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, f
     [0.0081, 0.0118]
     """
     d = np.asarray(differences, float)
-    if len(d) < 2 or not d.std():
+    if _all_equal(d):
         return -np.inf, np.inf
     low, high = interval_ends(*moments(d), 1.0 - level)
     return float(low), float(high)
@@ -322,7 +335,7 @@ def queries_needed(differences: ArrayLike, margin: float, level: float = LEVEL) 
     (220, None)
     """
     d = np.asarray(differences, float)
-    if len(d) < 2 or not d.std():
+    if _all_equal(d):
         return None
     _, mean, deviation, skewness = moments(d)
     n = SIZES[np.maximum(len(d), FEWEST_QUERIES - 1) < SIZES, None]
@@ -413,14 +426,14 @@ def shown_above(differences: Vector, value: float) -> bool:
     From 30 differences on, `p_above` decides. For fewer, and for differences that are all equal, it is `e_value`, which
     assumes nothing but independent queries.
     """
-    if len(differences) >= FEWEST_QUERIES and np.ptp(differences) > 0:
+    if len(differences) >= FEWEST_QUERIES and not _all_equal(differences):
         return p_above(differences, value) < GUARANTEE_LEVEL
     return e_value(differences, value) > 1 / LEVEL
 
 
 def largest_loss(differences: Vector) -> float:
     """Return the smallest margin, at most 1, for which `shown_above` guarantees that the mean is above −margin."""
-    if len(differences) >= FEWEST_QUERIES and np.ptp(differences) > 0:
+    if len(differences) >= FEWEST_QUERIES and not _all_equal(differences):
         return float(min(1.0, -mean_interval(differences, 1 - 2 * GUARANTEE_LEVEL)[0]))
     margins = np.linspace(0.001, 1.0, 1000).tolist()
     return next((margin for margin in margins if shown_above(differences, -margin)), 1.0)

@@ -45,7 +45,7 @@ class Verdict(BaseModel):
     decision : {"none", "use", "try", "loss", "keep", "limits"}
         What the validation queries say: use the selection; try it, as fewer than 30 of them can differ; use it at a
         loss; keep all features; raise the limits, which allow no better set; or nothing, because no rule compared the
-        two. Test queries never decide.
+        two, or no validation query can differ. Test queries never decide.
     advice : str
         The reason for the decision; may be empty.
     against : str
@@ -267,7 +267,7 @@ def judge(
     estimated loss .003 MAP (95 %: −.601 to .603) on 4 test queries:
     too few to tell; it takes about 1,300 test queries
     """
-    differences: Vector = np.asarray(selection, float) - np.asarray(reference, float)
+    differences = statistics.paired_differences(selection, reference)
     differs = np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)
     return Verdict(
         part=part,

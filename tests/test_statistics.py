@@ -15,6 +15,10 @@ from moerank.statistics import (
     igd_plus,
     joint_front,
     mean_and_error,
+    mean_interval,
+    p_above,
+    p_differs,
+    queries_needed,
     signed_rank_p,
 )
 
@@ -96,7 +100,17 @@ def test_paired_comparison_equals_the_formula():
     assert compare_paired([0.5], [0.4]).p == 1.0  # one pair shows nothing
     assert compare_paired(a + 0.1, a).p == 2.0**-29  # the same difference 30 times, but for rounding
     assert compare_paired([0.5, 0.75], [0.25, 0.5]).p == 0.5
+    for one in ([0.5], 0.5, [[0.5], [0.75]]):
+        with pytest.raises(ValueError, match="a value for each query"):
+            compare_paired([0.5, 0.75], one)
     np.testing.assert_array_equal(mean_and_error([0.3]), [0.3, np.nan])
+
+
+def test_differences_that_are_equal_but_for_rounding_find_nothing():
+    for n in (30, 100):
+        d = np.full(n, 0.5) - np.linspace(0.1, 0.1 + 1e-14, n)
+        assert (p_above(d), p_differs(d), queries_needed(d, 0.005)) == (1.0, 1.0, None)
+        assert mean_interval(d) == (-np.inf, np.inf)
 
 
 def counted_signs(d):

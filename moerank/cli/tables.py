@@ -107,9 +107,6 @@ def _values(ranker: Member, result: Result) -> dict[str, str]:
 TEXT_WIDTH = 80
 MOST_SETS = 7
 
-# Share of the front's hypervolume: a search whose second half added less had nearly converged.
-CONVERGED = 0.02
-
 
 def paragraph(text: str, most_lines: int | None = None) -> str:
     """Return a text in lines of a terminal, indented; `…` stands for what is beyond `most_lines`."""
@@ -143,9 +140,8 @@ def decision(result: Result) -> str:
         names = [name for _, name in sorted(zip(np.abs(best.weights), names, strict=True), key=lambda e: -e[0])]
     lines.append(paragraph(f"The {len(names)}: {', '.join(names)}", 2))
     if search := result.convergence.get("feature_selection"):
-        had = "had nearly converged" if search.last_half < CONVERGED else "had not converged"
-        gain = f"its second half improved the front by {100 * search.last_half:.1f} %"
-        lines.append(paragraph(f"The search {had}: {gain}."))
+        gain = f"{100 * search.last_half:.1f} %"
+        lines.append(paragraph(f"The second half of the search improved the hypervolume of its front by {gain}."))
     return "\n".join(lines)
 
 
@@ -192,21 +188,21 @@ def study_table(results: Results) -> tuple[Table, str]:
     (means, errors), reference = results.means(), default_reference(results)
     tests = against_reference(results, reference, results.metric).set_index("solver")
     words = {name: _word(test["difference"], test["holm"]) for name, test in tests.iterrows()}
-    rows = []
+    n_queries, rows = int(results.query_numbers(results.by_solver()[reference]).max()) + 1, []
     for solver, mean in means.iterrows():
         row = {"solver": str(solver), "features": f"{mean['n_features']:.1f}"}
         row |= {name: _with_error(mean, errors.loc[solver], name, 4) for name in results.further_objectives}
         row |= {results.metric: short(mean[f"test {results.metric}"]), f"against {reference}": "reference", "": ""}
         if solver in tests.index:
-            difference, error, p = tests.loc[solver, ["difference", "error", "holm"]]
+            difference, error, p, n = tests.loc[solver, ["difference", "error", "holm", "n"]]
             row[f"against {reference}"] = f"{signed(difference)} ± {short(error)}"
-            row[""] = f"{words[solver]}, p {'< .001' if p < 0.001 else f'= {short(p)}'}"
+            fewer = f" ({int(n):,} queries)" if n < n_queries else ""
+            row[""] = f"{words[solver]}, p {'< .001' if p < 0.001 else f'= {short(p)}'}{fewer}"
         elif solver != reference:
             row |= {f"against {reference}": "no fold in common"}
         rows.append(row | {"s": _with_error(mean, errors.loc[solver], "seconds", 1).partition(" ")[0]})
     heads = {"better": "Better", "worse": "Worse", "undecided": "Too few queries to tell"}
     groups = [named(head, [name for name, own in words.items() if own == word]) for word, head in heads.items()]
-    n_queries = sum(len(runs[0].queries["test"]) for runs in results.by_solver()[reference].values())
     tested = f"Against {reference} on {n_queries:,} test queries (paired t tests, Holm)."
     finding = " ".join([tested, *filter(None, groups)]) if words else ""
     return text_table(f"{results.problems[0]}: test {results.metric}, means over seeds, then folds", rows), finding

@@ -465,6 +465,8 @@ def decided(chosen: int, sizes: Integers, measured: Measured, *, all_allowed: bo
     A member loses if it ranks below all features by more than a paired standard error. `all_allowed` tells whether the
     limits allow all features together.
     """
+    if not measured.can_differ.any():
+        return "none", "No validation query can tell sets of features apart, so their sizes alone chose"
     gains, errors = np.transpose(list(map(statistics.mean_and_error, measured.members.T - measured.reference)))
     harmless = gains >= -np.nan_to_num(errors)  # a single query has no error
     if harmless[chosen]:

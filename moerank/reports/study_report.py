@@ -231,10 +231,10 @@ def _decision(mine: results.Results) -> str:
     loss = chosen["verdict"]
     return (
         f"{problem}: {chosen['solver']} with {chosen['n_features']:.1f} of {loss.n_allowed} features, chosen by "
-        f"validation queries from {1 + len(others)} solvers. "
+        f"validation queries{f' from {1 + len(others)} solvers' * bool(others)}. "
         f"Compared with {loss.against or 'the same ranker'} on all features: "
         f"{loss.model_copy(update={'against': ''}).outcome} (p of no difference {p_text(loss.p)}, of a difference "
-        f"beyond the margin {p_text(loss.p_equivalent)})."
+        f"beyond the margin {p_text(loss.p_equivalent)}; unlike t tests, these tests allow for rare large losses)."
     )
 
 
@@ -288,7 +288,7 @@ def tests_section(report: Report) -> ReportSection:
         (problem,) = mine.problems
         if report.reference in mine.solvers:
             frame = results.against_reference(mine, report.reference, mine.metric)
-            frame = frame.rename(columns={"error": f"difference{ERROR}", "holm": "Holm"})
+            frame = frame.rename(columns={"n": "queries", "error": f"difference{ERROR}", "holm": "Holm"})
             caption = f"{problem}: {mine.metric} minus that of {report.reference}, query by query; paired t tests."
             section.tables.append(ReportTable(f"tests-{problem}", caption, frame))
         section.tables.append(_losses(mine))

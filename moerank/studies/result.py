@@ -245,7 +245,11 @@ class Result(Stored):
         The chosen member compared with the same ranker on all features, on the test queries; None if the solver selects
         no features.
     queries : dict of list
-        The query ids of each part, in the order of the per-query values.
+        The query ids of each part, in the order of the per-query values. Test queries of several folds with the same id
+        are the same query, and tests count it once.
+    differing : list of int
+        The numbers of the test queries that can differ by the metric of the error, from 0, in the order of the
+        differences of the verdict; empty in results of earlier versions.
     front : list of Member
         The solver's rankers by size: the non-dominated members of a search, the path of another selection, or the only
         ranker of a solver that selects no features.
@@ -289,6 +293,7 @@ class Result(Stored):
     leaks: list[str] = Field(default_factory=list)
     verdict: Verdict | None = None
     queries: dict[str, list[int | float | str]]
+    differing: list[Natural] = Field(default_factory=list)
     front: Annotated[list[Member], Field(min_length=1)]
     chosen: Natural
     shapes: list[Shape] = Field(default_factory=list)

@@ -1,8 +1,8 @@
 """The results of a study: their means, fronts and tests, and the choice of a solver."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cache, cached_property
 from itertools import chain, combinations
 from typing import Self, TypeAlias
 
@@ -11,7 +11,7 @@ import pandas as pd
 import scipy
 
 from moerank import statistics
-from moerank.arrays import Vector
+from moerank.arrays import Integers, Vector
 from moerank.checks import check_choice, unknown
 from moerank.files import Json
 from moerank.studies.result import PARTS, Result
@@ -185,6 +185,22 @@ class Results(tuple[Result, ...]):
             }
             for solver, folds in self.by_solver().items()
         }
+
+    def query_numbers(self, folds: Iterable[int], part: str = "test") -> Integers:
+        """Return a number for each value of these folds, in order; a query of several folds has one number."""
+        runs = {run.fold: run for run in self}
+        return _numbered(chain.from_iterable(runs[fold].queries[part] for fold in folds))
+
+
+def _numbered(ids: Iterable[Hashable]) -> Integers:
+    """Return a number for each id, equal for equal ones, from 0 in the order of their first appearance."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(id, len(numbers)) for id in ids], np.int64)
+
+
+def _by_query(values: Vector, query: Integers) -> Vector:
+    """Return the mean of the values of each query, because values of one query are not independent."""
+    return np.asarray(np.bincount(query, values) / np.bincount(query))
 
 
 def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.DataFrame:
@@ -368,7 +384,7 @@ def default_reference(results: Results) -> str:
 def against_reference(results: Results, reference: str, metric: str, part: str = "test") -> pd.DataFrame:
     """Compare every solver with a reference solver, query by query over all folds that both have.
 
-    The values of a query are first averaged over the seeds.
+    The values of a query are first averaged over the seeds, and over the folds if it is in several.
 
     Parameters
     ----------
@@ -381,13 +397,12 @@ def against_reference(results: Results, reference: str, metric: str, part: str =
     Returns
     -------
     DataFrame
-        One row per solver: ``solver``, the mean ``difference`` (solver minus reference) with its standard ``error``,
-        the numbers of queries with ``wins``, ``ties`` and ``losses``, ``p`` of the paired t test, and ``holm``, p
-        adjusted for all rows.
+        One row per solver: ``solver``, the number ``n`` of queries, the mean ``difference`` (solver minus reference)
+        with its standard ``error``, the numbers of queries with ``wins``, ``ties`` and ``losses``, ``p`` of the paired
+        t test, and ``holm``, p adjusted for all rows.
     """
-    values = results.query_values(metric, part)
-    tests = _query_tests(values, ((solver, reference) for solver in values if solver != reference))
-    return tests.drop(columns=["other", "n"])
+    others = [(solver, reference) for solver in results.solvers if solver != reference]
+    return _query_tests(results, metric, part, others).drop(columns="other")
 
 
 def verdicts(results: Results) -> pd.DataFrame:
@@ -407,19 +422,27 @@ def verdicts(results: Results) -> pd.DataFrame:
 
     Notes
     -----
-    The differences of a query are first averaged over the seeds.
+    The differences of a query are first averaged over the seeds, and over the folds if it is in several. The numbers of
+    features in the verdict are means.
     """
     rows = []
     for solver, runs_of in Results(result for result in results if result.verdict is not None).by_solver().items():
         folds = [[run.verdict for run in runs if run.verdict is not None] for runs in runs_of.values()]
         every = list(chain.from_iterable(folds))
-        n_features = float(np.mean([np.mean([verdict.n_features for verdict in runs]) for runs in folds]))
-        means = [np.mean([verdict.differences for verdict in runs], axis=0) for runs in folds]
+        n_features, n_allowed = (
+            float(np.mean([np.mean([getattr(verdict, name) for verdict in runs]) for runs in folds]))
+            for name in ("n_features", "n_allowed")
+        )
+        means = np.concatenate([np.mean([verdict.differences for verdict in runs], axis=0) for runs in folds])
+        ids = [runs[0].queries["test"][i] for runs in runs_of.values() for i in runs[0].differing]
+        if len(ids) == len(means):
+            means = _by_query(means, _numbered(ids))
         against = every[0].against.partition("(")[0]
         total: Json = {
-            "n_queries": sum(runs[0].n_queries for runs in folds),
-            "differences": tuple(np.concatenate(means).tolist()),
+            "n_queries": int(results.query_numbers(runs_of).max()) + 1,
+            "differences": tuple(means.tolist()),
             "n_features": round(n_features),
+            "n_allowed": round(n_allowed),
             "margin": max(verdict.margin for verdict in every),
         }
         chance = all(verdict.no_better_than_chance for verdict in every)
@@ -437,7 +460,7 @@ PAIR_COLUMNS = ["solver", "other", "n", "difference", "error", "wins", "ties", "
 def query_pairs(results: Results, metric: str, part: str = "test") -> pd.DataFrame:
     """Compare all pairs of solvers, query by query over all folds that both have.
 
-    The values of a query are first averaged over the seeds.
+    The values of a query are first averaged over the seeds, and over the folds if it is in several.
 
     Parameters
     ----------
@@ -457,16 +480,19 @@ def query_pairs(results: Results, metric: str, part: str = "test") -> pd.DataFra
     The rankers of a fold are trained on the same data. The tests generalise to other queries for these rankers, but not
     to other training data. O(n_solvers² · n_queries).
     """
-    values = results.query_values(metric, part)
-    return _query_tests(values, combinations(values, 2))
+    return _query_tests(results, metric, part, combinations(results.solvers, 2))
 
 
-def _query_tests(values: Mapping[str, Mapping[int, Vector]], pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
-    """Test the pairs of solvers that have folds in common; `values` has the metric of each query by fold."""
-    rows = []
+def _query_tests(results: Results, metric: str, part: str, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
+    """Test the pairs of solvers that have folds in common."""
+    values, rows = results.query_values(metric, part), []
+    numbers = cache(lambda folds: results.query_numbers(folds, part))
     for solver, other in pairs:
-        if shared := sorted(values[solver].keys() & values[other].keys()):
-            first, second = (np.concatenate([values[name][fold] for fold in shared]) for name in (solver, other))
+        if shared := tuple(sorted(values[solver].keys() & values[other].keys())):
+            first, second = (
+                _by_query(np.concatenate([values[name][fold] for fold in shared]), numbers(shared))
+                for name in (solver, other)
+            )
             test = statistics.compare_paired(first, second)
             rows.append({"solver": solver, "other": other, "n": len(first), **test.__dict__})
     frame = pd.DataFrame(rows, columns=PAIR_COLUMNS)

@@ -322,17 +322,18 @@ def run_fold(
         baselines=compared,
         **_course(estimator, seconds),
         **_data_fields(parts, front[chosen]),
+        queries={part: problem.data.query_ids(rows, fold) for part, rows in parts.items()},
+        differing=np.flatnonzero(metric.can_differ(test)).tolist(),
         verdict=verdict,
     )
 
 
 def _data_fields(parts: Parts, chosen: Member) -> Json:
-    """Return features, queries, scaling, features below 0 and the shapes of a ranker as fields of the result."""
+    """Return features, scaling, features below 0 and the shapes of a ranker as fields of the result."""
     train = parts["train"]
     names = list(train.feature_names)
     return {
         "feature_names": names,
-        "queries": {part: rows.qid[rows.offsets[:-1]].tolist() for part, rows in parts.items()},
         "scaling": train.scaling,
         "missing": train.missing,
         "missing_values": train.missing_values,

@@ -99,6 +99,10 @@ class DataSection(Section):
         """Return the files that a fold is read from."""
         return []
 
+    def query_ids(self, part: RankingData, fold: int) -> list[Any]:
+        """Return the ids of the queries of a part; queries of several folds with the same id are the same query."""
+        return part.qid[part.offsets[:-1]].tolist()
+
     def settings(self) -> dict[str, Any]:
         """Return all settings that can change results, as plain JSON values."""
         return self.model_dump(mode="json", exclude=INDIFFERENT)
@@ -302,6 +306,7 @@ class MemoryData(DataSection):
     split: Split | None = None
 
     _held: tuple[Fold, ...] = PrivateAttr(default=())
+    _ids_agree: bool = PrivateAttr(default=True)
 
     @property
     def is_held(self) -> bool:
@@ -317,6 +322,11 @@ class MemoryData(DataSection):
         if not self.is_held:
             raise ValueError("the data of this problem were in memory; pass them to Study again")
         return self._held[fold - 1]
+
+    def query_ids(self, part: RankingData, fold: int) -> list[Any]:
+        """Return the ids, with the number of the fold if ids mean other queries in other folds."""
+        ids = super().query_ids(part, fold)
+        return ids if self._ids_agree else [f"{query} of fold {fold}" for query in ids]
 
 
 def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
@@ -337,8 +347,19 @@ def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
     digest = hashlib.blake2b("".join(data_digest(part) for fold in held for part in fold).encode(), digest_size=16)
     about = {**settings, "source": "memory", "digest": digest.hexdigest(), "folds": len(held)}
     section = MemoryData.model_validate(about)
-    section._held = held
+    section._held, section._ids_agree = held, _ids_agree([test for _, _, test in held])
     return section
+
+
+def _ids_agree(parts: Sequence[RankingData]) -> bool:
+    """Whether queries of several parts with the same id have the same rows; otherwise each part numbers its own."""
+    rows: dict[Any, int] = {}
+    for part in parts if len(parts) > 1 else ():
+        for query, begin, end in zip(part.qid[part.offsets[:-1]], part.offsets[:-1], part.offsets[1:], strict=True):
+            content = hash((part.X[begin:end].tobytes(), part.y[begin:end].tobytes()))
+            if rows.setdefault(query, content) != content:
+                return False
+    return True
 
 
 def _fold(parts: object) -> Fold:

@@ -63,8 +63,7 @@ def test_run_prints_the_decision_and_writes_the_files(command, tmp_path, tiny_re
     half = course.evaluations[-1] / 2
     first = max(h for seen, h in zip(course.evaluations, course.hypervolume, strict=True) if seen <= half)
     added = 1 - first / course.hypervolume[-1]
-    assert added < 0.02
-    assert f"The search had nearly converged: its second half improved the front by {100 * added:.1f} %." in text
+    assert f"second half of the search improved the hypervolume of its front by {100 * added:.1f} %." in text
     assert f"Files in results/tiny-fold2-seed4: {', '.join(name for name in FILES if name != 'decision.json')}" in text
     assert lines[-1] == "  moerank export results/tiny-fold2-seed4 --format solr"
 

@@ -79,6 +79,9 @@ def test_a_study_has_the_differences_from_a_reference_with_the_tests_of_the_repo
         assert solver in finding.partition(f" {head}: ")[2].partition(". ")[0]
     assert finding.startswith("Against ranksvm-primal on 6 test queries (paired t tests, Holm). ")
     assert study_table(results.among(["fsmrank"]))[1] == ""
+    fewer = Results(run for run in results if (run.solver, run.fold) != ("fsmrank", 2))
+    (row,) = (row for row in shown(study_table(fewer)[0]) if row and row[0] == "fsmrank")
+    assert row[-3:-1] == ["(3", "queries)"]
 
 
 @pytest.mark.parametrize(("shift", "word"), [(-0.3, "Worse"), (0.3, "Better")])

@@ -52,6 +52,9 @@ def test_advice_names_the_smallest_member_that_does_no_harm():
     few = measured._replace(can_differ=np.arange(50) < 29)
     reason = "Only 29 validation queries can tell, too few to rely on"
     assert decided(2, SIZES, few, all_allowed=True) == ("try", reason)
+    none = measured._replace(can_differ=np.zeros(50, bool))
+    reason = "No validation query can tell sets of features apart, so their sizes alone chose"
+    assert decided(2, SIZES, none, all_allowed=True) == ("none", reason)
     decision, reason = decided(1, SIZES, measured, all_allowed=True)
     assert decision == "loss"
     assert reason.startswith("On validation this set ranked worse than all features, by .1")

@@ -309,7 +309,8 @@ def test_tests_are_those_of_the_queries(report):
     assert judges == [["fsmrank", "RankSVM"], *searches, ["greedy-rankrls", "RankRLS"]]
     assert report.reference == "ranksvm-primal"
     expected = against_reference(report.results, "ranksvm-primal", "NDCG@10").rename(columns={"holm": "Holm"})
-    columns = ["solver", "difference", "wins", "ties", "losses", "p", "Holm"]
+    expected = expected.rename(columns={"n": "queries"})
+    columns = ["solver", "queries", "difference", "wins", "ties", "losses", "p", "Holm"]
     pd.testing.assert_frame_equal(tables["tests-tiny"][columns], expected[columns])
 
 

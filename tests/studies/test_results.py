@@ -13,6 +13,7 @@ from helpers.further_objective import cost, with_cost
 from helpers.plain import front as non_dominated_points
 from scipy import stats
 
+import moerank as mr
 from moerank.files import replace_file
 from moerank.metrics import MAP, NDCG, MeanNDCG, Precision
 from moerank.rankers.model import Model
@@ -182,6 +183,33 @@ def test_pairs_are_compared_on_the_folds_that_both_have(results):
     assert query_pairs(Results([results[0]]), "MAP").empty
 
 
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory):
+    """Two draws of the training part with the same test queries, and two folds that number queries of their own."""
+    train, vali, test = mr.load_planted_fold(1, n_queries=200, n_documents=8)
+    other = train.with_rows(np.flatnonzero(train.qid > train.qid[len(train.qid) // 2]))
+    alone = mr.RankingData(test.X[::-1], test.y[::-1], test.qid, feature_names=test.feature_names)
+    problems = {"same": [(train, vali, test), (other, vali, test)], "own": [(train, vali, test), (other, vali, alone)]}
+    solvers = {"three": mr.GreedyRankRLS(3), "five": mr.GreedyRankRLS(5)}
+    return mr.Study(problems, solvers, tmp_path_factory.mktemp("repeated")).run().results()
+
+
+def test_a_query_of_several_folds_counts_once(repeated):
+    same, own = (Results(repeated).of(problem) for problem in ("same", "own"))
+    values = same.query_values("NDCG@10")
+    three, five = (np.mean(list(values[name].values()), axis=0) for name in ("three", "five"))
+    row = query_pairs(same, "NDCG@10").iloc[0]
+    assert (row["n"], row["p"]) == (40, pytest.approx(stats.ttest_rel(three, five).pvalue, rel=1e-12))
+    assert own[0].queries["test"] == [f"{query} of fold 1" for query in same[0].queries["test"]]
+    assert query_pairs(own, "NDCG@10")["n"].tolist() == [80]
+    for results, n in ((same, 40), (own, 80)):
+        verdict = verdicts(results).set_index("solver").loc["three", "verdict"]
+        differences = [run.verdict.differences for run in results if run.solver == "three"]
+        expected = np.mean(differences, axis=0) if n == 40 else np.concatenate(differences)
+        assert (verdict.n_queries, verdict.n_differing) == (n, len(expected))
+        assert verdict.differences == pytest.approx(expected, rel=1e-12)
+
+
 METRIC = "NDCG@10"
 
 
@@ -339,7 +367,9 @@ def test_verdicts_are_means_over_all_queries_after_seeds(results, tiny_problem):
 
 def test_findings_of_the_runs_are_counted(results):
     run = next(r for r in results if r.solver == "fsmrank")
-    found = [judge(0.5 + d, np.full(400, 0.5), "test", "NDCG@10", 5, 20) for d in np.multiply.outer([-1, 0, 1], SPREAD)]
+    differences = np.multiply.outer([-1, 0, 1], SPREAD)
+    half, allowed = np.full(400, 0.5), (20, 18, 16)  # features that vary in each fold
+    found = [judge(0.5 + d, half, "test", "NDCG@10", 5, n) for d, n in zip(differences, allowed, strict=True)]
     found[0] = found[0].with_chance(found[0])
     runs = [
         replace(run, verdict=verdict, fold=fold, configuration={**run.configuration, "fold": fold})
@@ -348,7 +378,7 @@ def test_findings_of_the_runs_are_counted(results):
     (row,) = verdicts(Results(runs)).itertuples()
     assert (row.runs, row.loss, row.gain, row.equivalent) == (3, 1, 1, 0)
     assert row.verdict.n_differing == 1200
-    assert row.verdict.title.startswith("5 of 20 features: ")  # only the first run was not better than a random order
+    assert row.verdict.title.startswith("5 of 18 features: ")  # only the first run was not better than a random order
 
 
 SPREAD = np.tile([0.01, 0.03], 200)
