@@ -1,7 +1,5 @@
 """The commands moerank certify, judge and stability, which tell how far to trust a result."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -59,7 +57,7 @@ def certify_command(
     notice(f"wrote {result / 'result.json' if result.is_dir() else result}")
 
 
-def _table(result: Result, certificate: Certificate) -> str:
+def _table(result: "Result", certificate: "Certificate") -> str:
     """Return a table with a row for each member; an asterisk marks the chosen one."""
     import pandas as pd
 

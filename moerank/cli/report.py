@@ -1,7 +1,5 @@
 """The commands moerank report, plot and export, which turn results into reports, figures and models."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -110,7 +108,7 @@ def plot_command(
     notice(f"wrote {style.save_figure(figure, out or folder / f'{name}.png')}")
 
 
-def _written(content: Report, format_: str) -> str:
+def _written(content: "Report", format_: str) -> str:
     """Return the text of a report."""
     from moerank.cli.progress import StageProgress
     from moerank.files import harmless

@@ -1,7 +1,5 @@
 """The command moerank study."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys
@@ -90,7 +88,7 @@ def study_command(
             raise typer.Exit(1)
 
 
-def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) -> None:
+def _run(study: "Study", workers: int, dask: str | None, *, retry_failed: bool) -> None:
     from moerank.cli.progress import CellProgress, compile_kernels
 
     states = study.states()
@@ -103,7 +101,7 @@ def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) ->
         study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress)
 
 
-def _show_results(study: Study, *, as_json: bool) -> None:
+def _show_results(study: "Study", *, as_json: bool) -> None:
     """Print the means over folds and seeds, then the failures."""
     from moerank.cli.tables import output, paragraph, study_table
 

@@ -3,8 +3,6 @@
 `ENGINES` has a row for each kind of log, with a function that yields the hits of a response.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from array import array
@@ -172,7 +170,7 @@ class _Log:
     names: tuple[str, ...] = ()
     n_responses: int = 0
     rows: list[tuple[str | None, str | None, str, int, int, int]] = field(default_factory=list)
-    values: array[float] = field(default_factory=lambda: array("d"))
+    values: "array[float]" = field(default_factory=lambda: array("d"))
     seen: set[str] = field(default_factory=set)
 
     def read(self) -> None:

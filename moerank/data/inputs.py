@@ -384,8 +384,6 @@ def listed(features: Any) -> tuple[Any, ...]:
 def column_mask(features: Sequence[int | str] | int | str | None, names: Sequence[str], where: str) -> Mask:
     """Return the mask of features given by column (from 0) or name; an error begins with `where`."""
     mask = np.zeros(len(names), np.bool_)
-    if isinstance(features, Mapping):
-        raise ValueError(f"{where} names no columns: {features!r}; give a list of columns or names")
     mask[[_column(feature, names, where) for feature in listed(features)]] = True
     return mask
 

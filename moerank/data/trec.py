@@ -3,8 +3,6 @@
 A run has lines ``query Q0 document rank score tag``, and qrels have lines ``query 0 document label``.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections import Counter
@@ -106,11 +104,11 @@ class Run:
     scores: Vector
     sentence: str
 
-    def per_query(self, metric: Metric) -> Vector:
+    def per_query(self, metric: "Metric") -> Vector:
         """Return the value of each query, shape (n_queries,), as `Metric.per_query` does: 0 for one without a rank."""
         return np.asarray(metric.values(self.data, self.scores[:, None])[:, 0])
 
-    def score(self, metric: Metric) -> float:
+    def score(self, metric: "Metric") -> float:
         """Return the mean over all queries, those that the run lacks included."""
         return float(metric.batch(self.data, self.scores[:, None])[0])
 

@@ -1,7 +1,5 @@
 """Models for other systems, which compute scores from raw feature values, document by document."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -74,7 +72,7 @@ class Deployable:
     scaling: FittedScaling | None
     trees: Forest | None
     missing: float | None
-    features: tuple[TargetFeature, ...]
+    features: "tuple[TargetFeature, ...]"
     negative: tuple[str, ...] = ()
 
     @cached_property
@@ -149,7 +147,7 @@ class Deployment:
     next_step: str
 
 
-def deployable(model: Model, name: str, features: Mapping[str, TargetFeature]) -> Deployable:
+def deployable(model: Model, name: str, features: "Mapping[str, TargetFeature]") -> Deployable:
     """Prepare a model for another system under a name; descriptions of features that it does not use are ignored.
 
     A model raises a ValueError if it is neither linear nor a sum of trees, uses no feature, or depends on the other

@@ -34,11 +34,6 @@ class Format:
     file: str
     writer: Callable[[Deployable, Path], Deployment] | str
 
-    def write(self, model: Deployable, path: Path) -> Deployment:
-        """Return the files of a model."""
-        writer = resolve_name(self.writer) if isinstance(self.writer, str) else self.writer
-        return writer(model, path)
-
 
 FORMATS: Mapping[str, Format] = {
     "solr": Format("solr.json", "moerank.exports.solr:solr"),
@@ -121,7 +116,8 @@ def export(
 
     chosen = find_format(format)
     path = Path(chosen.file.format(name) if out is None else out)
-    deployment = chosen.write(deployable(_model_of(ranker, member), name, read_features(features)), path)
+    writer = resolve_name(chosen.writer) if isinstance(chosen.writer, str) else chosen.writer
+    deployment = writer(deployable(_model_of(ranker, member), name, read_features(features)), path)
     _write(deployment)
     return deployment
 

@@ -3,7 +3,8 @@
 import inspect
 from collections.abc import Callable, MutableMapping
 from copy import copy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from types import SimpleNamespace
 from typing import Annotated, Any, TypeAlias, cast
 
 import numpy as np
@@ -167,7 +168,8 @@ def train_on_subsets(
 
     stored = finished or {}
     read = TypeAdapter(Forest).validate_python  # a ValueError for other values
-    rankers: dict[int, Any] = {i: ReadTrees(read(stored[name])) for i, name in enumerate(names) if name in stored}
+    forests = {i: read(stored[name]) for i, name in enumerate(names) if name in stored}
+    rankers: dict[int, Any] = {i: SimpleNamespace(forest_=f, predict=f.scores) for i, f in forests.items()}
     left = [i for i in range(len(usable)) if i not in rankers]
     pool = Parallel(workers, backend="threading", return_as="generator")
     training = pool(delayed(train_on)(ranker, train, usable[i], validation, metric) for i in left)
@@ -178,17 +180,6 @@ def train_on_subsets(
         if progress is not None:
             progress(len(rankers) / len(usable), len(rankers))
     return population.population_of([rankers[i] for i in range(len(usable))], usable).take(row.ravel())
-
-
-@dataclass(frozen=True)
-class ReadTrees:
-    """A LambdaMART whose trees were read from a memo; its scores are the same to the bit."""
-
-    forest_: Forest
-
-    def predict(self, X: Matrix) -> Vector:
-        """Return the scores (n_documents,) of the rows of X."""
-        return self.forest_.scores(X)
 
 
 def check_ranker(**rankers: object) -> None:

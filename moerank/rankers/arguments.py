@@ -1,7 +1,5 @@
 """Checks of the arguments of `fit` and `predict`, and warnings about features."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
@@ -92,7 +90,7 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
     return validation
 
 
-def as_feature_table(X: RankingData | ArrayLike, ranker: RankingEstimator) -> Matrix:
+def as_feature_table(X: RankingData | ArrayLike, ranker: "RankingEstimator") -> Matrix:
     """Check the argument of a `predict`, and return it as a table, completed and scaled like the training data.
 
     The table is C-contiguous, float64 or float32. A fitted scaling is applied to raw values; unscaled RankingData are
@@ -131,7 +129,7 @@ def as_feature_table(X: RankingData | ArrayLike, ranker: RankingEstimator) -> Ma
     return table
 
 
-def _check_width(table: Array, ranker: RankingEstimator) -> None:
+def _check_width(table: Array, ranker: "RankingEstimator") -> None:
     n_features = ranker.n_features_in_
     if table.ndim != 2 or table.shape[1] != n_features:
         raise ValueError(

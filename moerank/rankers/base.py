@@ -308,8 +308,8 @@ def check_metric(**metrics: Any) -> None:
         as_metric(value, MAP(), name=name)
 
 
-# The metric by which validation data choose parameters; None stands for MAP.
-TuningOrNone: TypeAlias = Annotated[Metric | str | None, check_metric]
+# A metric or its name; None stands for the metric that the class documents.
+MetricOrNone: TypeAlias = Annotated[Metric | str | None, check_metric]
 
 
 class Ranker(RankingEstimator):

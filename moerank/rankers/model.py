@@ -223,8 +223,6 @@ class Model(BaseModel):
                 raise ValueError(f"columns[{position}] is {column}, but columns count from 0 and ascend")
         if self.weights is not None:
             check_entries(len(self.columns), "column", weights=self.weights)
-            if self.trees is not None:
-                raise ValueError("a model has weights or trees, not both")
         if self.trees is not None and (strange := set(self.trees.columns) - set(self.columns)):
             raise ValueError(f"trees split by column {min(strange)}, which is not one of the features")
         if isinstance(self.scaling, FittedScaling):

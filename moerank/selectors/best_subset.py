@@ -15,7 +15,7 @@ from moerank.kernels.algebra import plus_ridge, ridge_subsets
 from moerank.kernels.subset_tree import TOLERANCE, Incumbents, Tree, Units, grow_tree, room_for
 from moerank.kernels.threads import one_blas_thread
 from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, best_of_each_size
-from moerank.rankers.base import Grid, TuningOrNone
+from moerank.rankers.base import Grid, MetricOrNone
 from moerank.scikit_learn import check_is_fitted
 from moerank.training.pair_moments import PairMoments
 
@@ -106,7 +106,7 @@ class BestSubset(Selection, LinearRanker):
     max_nodes: Count | None = None
     time_limit: Positive | None = None
     progress: Callable[[str, float, int, int], object] | None = None
-    tuning: TuningOrNone = None
+    tuning: MetricOrNone = None
 
     _size = "n_features_to_select"
     _takes_weights = True

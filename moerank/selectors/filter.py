@@ -3,25 +3,22 @@
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Count
 from moerank.data import RankingData
-from moerank.metrics import NDCG, Metric, as_metric
+from moerank.metrics import NDCG, as_metric
 from moerank.rankers import Population, RankRLS, RankSVM, Selection, SelectionPath, nested_masks, train_on_subsets
 from moerank.rankers.adapter import RankerOrNone, train_on
-from moerank.rankers.base import Grid, TuningOrNone
+from moerank.rankers.base import Grid, MetricOrNone
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.model import Forest
 from moerank.scikit_learn import check_is_fitted, clone
 
 Made = TypeVar("Made")
-
-
-MetricOrNone: TypeAlias = Metric | str | None
 
 
 @dataclass(eq=False, repr=False)
@@ -270,7 +267,7 @@ class PermutationImportance(ByPermutation, Filter):
     """
 
     judge: RankerOrNone = None
-    tuning: TuningOrNone = None
+    tuning: MetricOrNone = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         judge = self.judge

@@ -14,9 +14,10 @@ from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers import LinearPopulation, Population, SelectionPath, nested_masks, train_on_subsets
+from moerank.rankers.base import MetricOrNone
 from moerank.rankers.population import batch_of
 from moerank.scikit_learn import check_is_fitted
-from moerank.selectors.filter import Filter, MetricOrNone
+from moerank.selectors.filter import Filter
 
 FIRST_STEP = 0.001
 FIRST_SHARE = 0.05

@@ -11,9 +11,10 @@ from moerank.data import RankingData
 from moerank.data.describe import SMALLEST_SQUARED
 from moerank.kernels.counted_sums import gaussian_density
 from moerank.metrics import NDCG, as_metric
+from moerank.rankers.base import MetricOrNone
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.structural_svm import RankSVMStruct
-from moerank.selectors.filter import Filter, MetricOrNone
+from moerank.selectors.filter import Filter
 
 FLOOR = 1e-12  # smallest probability of a point: the logarithm of a smaller one would be noise
 LEAST_QUARTILE_SHARE = 1e-100  # quartiles closer than this share of the deviation differ only by rounding

@@ -13,9 +13,9 @@ from moerank.checks import NotNegative, Share, check_square
 from moerank.data import RankingData
 from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import NDCG, as_metric
-from moerank.rankers.base import Grid
+from moerank.rankers.base import Grid, MetricOrNone
 from moerank.rankers.importance import single_feature_values, spearman
-from moerank.selectors.filter import Filter, MetricOrNone
+from moerank.selectors.filter import Filter
 
 Similarity = Literal["kendall", "spearman"]
 Over = Literal["queries", "documents"]

@@ -13,7 +13,7 @@ from moerank.checks import AtLeastTwo, Count, NotNegative, Parameters, Positive,
 from moerank.data import FeatureCosts, RankingData
 from moerank.metrics import MAP, Metric, as_metric
 from moerank.rankers import FittedPopulation, LambdaMART, Selection, SelectionPath, best_of_each_size, lambda_mart
-from moerank.rankers.base import Grid, TuningOrNone, quality_of
+from moerank.rankers.base import Grid, MetricOrNone, quality_of
 from moerank.rankers.boosting import TrailingMean
 from moerank.scikit_learn import check_is_fitted, clone
 from moerank.selectors.filter import ByPermutation, Filter
@@ -30,7 +30,7 @@ class LambdaMARTFilter(Filter):
     learning_rate: Positive = 0.1
     n_leaves: AtLeastTwo = 10
     min_leaf: Count = 1
-    tuning: TuningOrNone = None
+    tuning: MetricOrNone = None
 
     _additive = False
     _by_thresholds = True

@@ -163,8 +163,6 @@ class Store:
 
     def _lock(self, name: str, *, wait: bool = False) -> bool:
         """Lock a file in `.claims`; return False if this or another process holds the lock."""
-        if name in self._locks:
-            return False
         path = self.folder / CLAIMS / name
         lock = FileLock(path, blocking=wait, fallback_to_soft=False)
         try:

@@ -1,7 +1,5 @@
 """Drafts of problem files for tables, with a reason for each guess, and warnings about features that know too much."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 import warnings
@@ -117,7 +115,7 @@ class Draft:
         spaced = [line for line, following in pairwise([*lines, "["]) if line or following.startswith("[")]
         return "\n".join(spaced) + "\n"
 
-    def read(self) -> tuple[Draft, Fold, Metric]:
+    def read(self) -> tuple["Draft", Fold, Metric]:
         """Return the draft with all gaps, and the fold and the metric of its problem; refuse what a run refuses."""
         document = tomllib.loads(replace(self, gaps=("any",)).text)
         problem = Problem.model_validate(document).located_in(self.table.parent)

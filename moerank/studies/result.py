@@ -1,7 +1,5 @@
 """The result of a run as a file stores it, with enough values for every table and figure."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
@@ -162,7 +160,7 @@ class Certificate(Stored):
         rows = zip(self.sizes, self.best, self.bounds, strict=True)
         return [size for size, loss, bound in rows if bound == loss]
 
-    def sentence(self, result: Result) -> str:
+    def sentence(self, result: "Result") -> str:
         """Return what is proved, in words."""
         chosen = len(result.best.features)
         sizes = "all sizes" if len(self.proved) == len(self.sizes) else f"{len(self.proved)} of {len(self.sizes)} sizes"

@@ -120,9 +120,6 @@ class Solver(BaseModel):
         mine = {"name", "parameters", "given", "defaults"}
         return isinstance(other, Solver) and all(getattr(self, name) == getattr(other, name) for name in mine)
 
-    def __hash__(self) -> int:
-        return hash(self.label)
-
     @property
     def label(self) -> str:
         """The name, with the user's parameters in brackets."""

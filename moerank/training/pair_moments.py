@@ -9,8 +9,6 @@ the square of a matrix with the rows √(n_q − c) x and s. Without the centrin
 above their spread would lose their digits in a difference.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +37,7 @@ class PairMoments:
     difference: Matrix  # (n_features,), mean of (yᵢ − yⱼ)(xᵢ − xⱼ)
 
     @classmethod
-    def of(cls, data: RankingData, document_mask: Mask | None = None) -> PairMoments:
+    def of(cls, data: RankingData, document_mask: Mask | None = None) -> "PairMoments":
         """Return the moments of the pairs among the documents in `document_mask`, or of all pairs, remembered.
 
         O(n_documents · n_features²) once, in double precision; besides the features only one block is in memory.
@@ -74,7 +72,7 @@ class QueryMoments:
     n_pairs: Integers | Vector  # (n_queries,), or the sums of the weights of the pairs
 
     @classmethod
-    def of(cls, data: RankingData, *, every_pair: bool = False) -> QueryMoments:
+    def of(cls, data: RankingData, *, every_pair: bool = False) -> "QueryMoments":
         """Return the sums of a data set, remembered with it; O(n_documents · n_features²) once.
 
         Raises a ValueError if they take more memory than the limit.

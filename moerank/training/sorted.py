@@ -1,7 +1,5 @@
 """Squared-hinge problems on sorted documents, solved by trust-region Newton steps with features or with a kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -52,7 +50,7 @@ class PairedDocuments:
     pairs: LabelledPairs
 
     @classmethod
-    def of(cls, data: RankingData) -> PairedDocuments:
+    def of(cls, data: RankingData) -> "PairedDocuments":
         """Return the documents of a data set, remembered with it."""
 
         def make() -> PairedDocuments:

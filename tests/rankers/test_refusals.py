@@ -76,7 +76,6 @@ PAIRS, LAST_TWO, SECOND = np.ones((1, 2552), bool), np.array([False, False, True
         ),
         (lambda data: returned(np.zeros((3, 12)), data), r"shape \(4, 12\), .* not ndarray of shape \(3, 12\)"),
         (lambda data: returned("weights", data), r"Returns.fit_population .* scores\(X\), not str of shape"),
-        (lambda data: returned(Columns(3), data).scores(data.X), r"Columns.scores .* 4 individuals, not \(200, 3\)"),
         (
             lambda data: require_sums(returned(Columns(3), data), mr.RankerAdapter(DecisionTreeRegressor())),
             r"^DecisionTreeRegressor has no weights \(coef_\).* ensemble=False",

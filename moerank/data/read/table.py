@@ -210,8 +210,6 @@ def load_table(
     except WrongRowError as error:
         [line] = row_names(path, [error.row], columns.all)
         raise ValueError(f"{path}, {line}: {error.reason}") from None
-    except pa.ArrowException as error:
-        raise ValueError(f"{path}: cannot be read ({error})") from None
     return documents.as_data(name or str(path), missing, missing_values)
 
 
