@@ -153,8 +153,9 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
             rows = new_rows(made, seen)[: self.n_offsprings - begin]
             digests += [made[row] for row in rows]
             seen.update(digests[begin:])
-            if rows != list(range(len(rows))) or not np.may_share_memory(X, batch):  # long strings take long to copy
-                batch[begin : len(digests)] = X[rows]
+            in_batch = np.may_share_memory(X, batch)  # then long strings before the first duplicate need no copy
+            n_same = sum(row == n for n, row in enumerate(rows)) if in_batch else 0
+            batch[begin + n_same : len(digests)] = X[rows[n_same:]]
             if len(digests) == self.n_offsprings:
                 break
         if not digests:

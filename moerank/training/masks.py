@@ -69,7 +69,7 @@ def n_ones(rows: Packed) -> Integers:
     """Return the number of ones in each row of packed bits."""
     n_bytes = rows.shape[1] // 8 * 8  # that are counted eight at a time
     parts = rows[:, :n_bytes].view(np.uint64), rows[:, n_bytes:]
-    return sum(np.bitwise_count(part).sum(axis=1, dtype=np.int64) for part in parts)
+    return sum(np.bitwise_count(part).sum(axis=1, dtype=np.uint32) for part in parts).astype(np.int64)
 
 
 def _are_packed(rows: Array, width: int) -> bool:
