@@ -45,6 +45,12 @@ class FeaturesSection(LimitsSection):
     table: Annotated[str, Field(min_length=1)] | None = None
     other: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
 
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.other is not None and self.table is None:
+            raise ValueError("other is the cost of features that a table does not name; give table, too")
+        return self
+
     def applied(self, fold: Fold, folders: Folders) -> tuple[Fold, Parameters]:
         """Return the parts of a fold with these costs and without the excluded features, and the limits.
 
