@@ -89,3 +89,5 @@ def test_a_missing_or_wrong_table_is_named(priced, tmp_path):
     (tmp_path / "costs.csv").unlink()
     with pytest.raises(FileNotFoundError, match=r"no costs.csv in .*; put it beside the problem file"):
         problem.load_fold(1)
+    with pytest.raises(ValueError, match="give table, too"):
+        load_problem("planted", {"features.other": 5.0})
