@@ -5,6 +5,7 @@ import io
 import json
 import math
 import os
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -38,12 +39,9 @@ def test_engines_rank_as_the_models_do_and_as_their_golden_files_say(engine, req
         np.testing.assert_allclose(model["scores"], scores, rtol=0, atol=1e-6 * np.abs(scores).max(), err_msg=name)
 
 
-def test_the_page_about_solr_does_what_it_says(solr, tmp_path, monkeypatch):
-    (tmp_path / "moerank").write_text(f'#!/bin/sh\nexec {sys.executable} -m moerank "$@"\n')
-    (tmp_path / "moerank").chmod(0o755)
-    path = os.pathsep.join([str(tmp_path), str(Path(sys.executable).parent), os.environ["PATH"]])
+def test_the_page_about_solr_does_what_it_says(solr, command, undrawn, tmp_path):
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(PROJECT)}
-    monkeypatch.chdir(tmp_path)
     names, printed = {}, ""
     for block in blocks(PAGE):
         if block.file:
@@ -55,6 +53,10 @@ def test_the_page_about_solr_does_what_it_says(solr, tmp_path, monkeypatch):
             with redirect_stdout(io.StringIO()) as output:
                 exec(compile(block.text, f"solr.md, line {block.line}", "exec"), names)
             printed = output.getvalue()
+        elif block.runs and block.text.startswith("moerank "):
+            outcome = command(*shlex.split(block.text)[1:])
+            assert outcome.exit_code == 0, (block.line, outcome.stderr)
+            printed = outcome.stdout
         elif block.runs:
             script = block.text.replace("http://localhost:8983/solr", solr.address)
             script = script.replace("tests/engines/", f"{make_golden.GOLDEN.parent}/")
