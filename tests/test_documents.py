@@ -6,14 +6,10 @@ that begin with moerank are run, a ``toml`` block that begins with ``# NAME.toml
 ``<!-- not run: REASON -->`` skips the block behind it.
 """
 
-import doctest
-import io
 import json
-import linecache
 import re
 import shlex
 import shutil
-from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from helpers import logs
+from helpers import logs, pages
 from helpers.pages import blocks
 
 from moerank.data import make_planted
@@ -42,7 +38,6 @@ PAGES = {name: path.read_text(encoding="utf-8") for name, path in FILES.items() 
 APART = ("README.md", "docs/start/own_data.md", "docs/recipes/solr.md")
 """Pages with tests of their own; that of Solr runs with Solr, in tests/engines."""
 WITH_CODE = [name for name, text in PAGES.items() if any(block.runs for block in blocks(text)) and name not in APART]
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 LOGS = {
@@ -150,29 +145,19 @@ def follow(command, run_shop, own_data, small_searches, undrawn, tmp_path, monke
     """Do what a page says, block by block; return what its commands print."""
 
     def follow(page):
-        names, printed, outputs = {"__name__": "page"}, "", []
-        for block in blocks(PAGES[page]):
-            where = f"{page}, line {block.line}"
-            if block.file:
-                (tmp_path / block.file).write_text(block.text, encoding="utf-8")
-            elif block.compared:
-                right = doctest.OutputChecker().check_output(block.text, printed, FLAGS)
-                assert right, f"{where}: what is printed is\n{printed}"
-            elif block.runs and block.kind == "python":
-                text = "\n" * block.line + block.text
-                linecache.cache[page] = len(text), None, text.splitlines(keepends=True), page  # as notebooks do
-                with redirect_stdout(io.StringIO()) as output:
-                    exec(compile(text, page, "exec"), names)
-                printed = output.getvalue()
-            elif block.runs:
-                for line in re.sub(r"\\\n", " ", block.text).splitlines():
-                    line = line.strip().removeprefix("- run: ").partition(" >> ")[0]  # of a job
-                    if line.startswith("moerank "):
-                        words = shlex.split(line, comments=True)[1:]
-                        outcome = run_shop() if words == ["run", "shop"] else command(*words)
-                        assert outcome.exit_code == 0, (where, line, outcome.stderr)
-                        printed = outcome.stdout
-                        outputs.append((line.split()[1], printed))
+        outputs = []
+
+        def run(block):
+            for line in re.sub(r"\\\n", " ", block.text).splitlines():
+                line = line.strip().removeprefix("- run: ").partition(" >> ")[0]  # of a job
+                if line.startswith("moerank "):
+                    words = shlex.split(line, comments=True)[1:]
+                    outcome = run_shop() if words == ["run", "shop"] else command(*words)
+                    assert outcome.exit_code == 0, (page, block.line, line, outcome.stderr)
+                    outputs.append((words[0], outcome.stdout))
+            return outputs[-1][1] if outputs else ""
+
+        pages.follow(page, PAGES[page], tmp_path, run)
         return outputs
 
     with sklearn.config_context():  # which pages may change
