@@ -1,5 +1,6 @@
 import gc
 import os
+import signal
 from collections import defaultdict
 from contextlib import suppress
 from hashlib import blake2b
@@ -17,6 +18,7 @@ ALL_TESTS = 2000
 """Fewer tests than this need few of the kernels."""
 
 gc.disable()  # until the first test
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells take from what they start in the background
 
 
 def pytest_addoption(parser):

@@ -6,13 +6,10 @@ that begin with moerank are run, a ``toml`` block that begins with ``# NAME.toml
 ``<!-- not run: REASON -->`` skips the block behind it.
 """
 
-import doctest
-import io
 import json
-import linecache
 import re
 import shlex
-from contextlib import redirect_stdout
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from helpers import logs
+from helpers import logs, pages
 from helpers.pages import blocks
 
 from moerank.data import make_planted
@@ -41,7 +38,6 @@ PAGES = {name: path.read_text(encoding="utf-8") for name, path in FILES.items() 
 APART = ("README.md", "docs/start/own_data.md", "docs/recipes/solr.md")
 """Pages with tests of their own; that of Solr runs with Solr, in tests/engines."""
 WITH_CODE = [name for name, text in PAGES.items() if any(block.runs for block in blocks(text)) and name not in APART]
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 LOGS = {
@@ -130,32 +126,38 @@ def own_data(tmp_path):
 
 
 @pytest.fixture
-def follow(command, own_data, small_searches, undrawn, tmp_path, monkeypatch):
+def run_shop(command, small_searches, undrawn, tmp_path, tmp_path_factory):
+    """Run the shop; where another page has run it, its results are there, and shown."""
+    here, elsewhere = tmp_path / "results" / "shop-fold1-seed0", tmp_path_factory.getbasetemp() / "shop"
+
+    def run_shop():
+        if elsewhere.exists() and not here.exists():
+            shutil.copytree(elsewhere, here)
+        outcome = command("run", "shop")
+        shutil.copytree(here, elsewhere, dirs_exist_ok=True)
+        return outcome
+
+    return run_shop
+
+
+@pytest.fixture
+def follow(command, run_shop, own_data, small_searches, undrawn, tmp_path, monkeypatch):
     """Do what a page says, block by block; return what its commands print."""
 
     def follow(page):
-        names, printed, outputs = {"__name__": "page"}, "", []
-        for block in blocks(PAGES[page]):
-            where = f"{page}, line {block.line}"
-            if block.file:
-                (tmp_path / block.file).write_text(block.text, encoding="utf-8")
-            elif block.compared:
-                right = doctest.OutputChecker().check_output(block.text, printed, FLAGS)
-                assert right, f"{where}: what is printed is\n{printed}"
-            elif block.runs and block.kind == "python":
-                text = "\n" * block.line + block.text
-                linecache.cache[page] = len(text), None, text.splitlines(keepends=True), page  # as notebooks do
-                with redirect_stdout(io.StringIO()) as output:
-                    exec(compile(text, page, "exec"), names)
-                printed = output.getvalue()
-            elif block.runs:
-                for line in re.sub(r"\\\n", " ", block.text).splitlines():
-                    line = line.strip().removeprefix("- run: ").partition(" >> ")[0]  # of a job
-                    if line.startswith("moerank "):
-                        outcome = command(*shlex.split(line, comments=True)[1:])
-                        assert outcome.exit_code == 0, (where, line, outcome.stderr)
-                        printed = outcome.stdout
-                        outputs.append((line.split()[1], printed))
+        outputs = []
+
+        def run(block):
+            for line in re.sub(r"\\\n", " ", block.text).splitlines():
+                line = line.strip().removeprefix("- run: ").partition(" >> ")[0]  # of a job
+                if line.startswith("moerank "):
+                    words = shlex.split(line, comments=True)[1:]
+                    outcome = run_shop() if words == ["run", "shop"] else command(*words)
+                    assert outcome.exit_code == 0, (page, block.line, line, outcome.stderr)
+                    outputs.append((words[0], outcome.stdout))
+            return outputs[-1][1] if outputs else ""
+
+        pages.follow(page, PAGES[page], tmp_path, run)
         return outputs
 
     with sklearn.config_context():  # which pages may change
@@ -191,8 +193,8 @@ def test_the_commands_of_the_experiments_run_on_a_small_problem(command, small_s
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/start/own_data.md"])
-def test_own_data_do_not_meet_the_results_of_the_first_command(page, follow, command, tmp_path):
-    assert command("run", "shop").exit_code == 0  # as a reader has done before
+def test_own_data_do_not_meet_the_results_of_the_first_command(page, follow, run_shop, tmp_path):
+    assert run_shop().exit_code == 0  # as a reader has done before
     follow(page)
     assert (tmp_path / "results" / "products-fold1-seed0" / "result.json").is_file()
     solr = tmp_path / "results" / "products-fold1-seed0" / "solr-features.json"

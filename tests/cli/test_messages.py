@@ -27,7 +27,7 @@ def test_a_command_ends_while_its_main_thread_is_inside_a_kernel(number):
     with subprocess.Popen(words, env=buffered, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "begun\n"
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(0.5)
+            process.wait(0.1)
         process.send_signal(number)
         try:
             assert process.wait(60) == 128 + number

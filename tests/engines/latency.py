@@ -67,7 +67,8 @@ def main():
         }
         models = {name: make_golden.Model.of(ranker, columns) for name, (ranker, columns) in rankers.items()}
         for name, model in models.items():
-            engine.scores(name, model)
+            engine.upload(name, model)
+        engine.reload()
         times = {name: [] for name in (None, *models)}
         for _ in range(ROUNDS):
             for name, measured in times.items():

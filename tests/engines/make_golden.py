@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pyarrow.parquet as pq
 import shop
@@ -104,8 +106,9 @@ class Solr:
     def search(self, query, *parameters):
         """Return the answer to a query, with up to a hundred documents."""
         fields = ["defType=edismax", "qf=title body", "rows=100", "indent=off", "echoParams=explicit", f"q={query}"]
-        data = [word for field in [*fields, *parameters] for word in ("--data-urlencode", field)]
-        return curl(f"{self.url}/query", *data)
+        data = urlencode(dict(field.split("=", 1) for field in [*fields, *parameters]))
+        with urlopen(f"{self.url}/query", data.encode(), timeout=60) as answer:
+            return json.load(answer)
 
     def log(self):
         """Upload the store `logged`, and return the file of the logs of all queries."""
@@ -119,20 +122,24 @@ class Solr:
         path.write_text("".join(json.dumps(answer) + "\n" for answer in answers))
         return path
 
-    def scores(self, name, model):
-        """Export a model, do what the export says, and return the files and the scores by query and document."""
+    def upload(self, name, model):
+        """Export a model, do what the export says, and return the files and the parameter that ranks by the model."""
         done = export(model, "solr", self.folder / f"{name}.json", name=name, features=DEFINITIONS["solr"])
         step = done.next_step.replace("http://localhost:8983/solr/COLLECTION", self.url)
         *uploads, ranking = [shlex.split(line)[1:] for line in step.splitlines() if line.startswith("  curl ")]
         for words in uploads:
             curl(*words)
-        curl(f"{self.address}/admin/cores?action=RELOAD&core=shop")
         (rerank,) = [word for word in ranking if word.startswith("rq=")]
-        scores = {}
-        for query in shop.queries():
-            answer = self.search(query, rerank.replace("TEXT", query), "fl=id,score")
-            scores |= {(query, hit["id"]): hit["score"] for hit in answer["response"]["docs"]}
-        return {path.name: content.decode() for path, content in done.files.items()}, scores
+        return {path.name: content.decode() for path, content in done.files.items()}, rerank
+
+    def reload(self):
+        """Let the core read the models that were uploaded."""
+        curl(f"{self.address}/admin/cores?action=RELOAD&core=shop")
+
+    def scores(self, rerank):
+        """Return the scores by query and document of the model that a parameter ranks by."""
+        answers = {query: self.search(query, rerank.replace("TEXT", query), "fl=id,score") for query in shop.queries()}
+        return {(query, hit["id"]): hit["score"] for query in answers for hit in answers[query]["response"]["docs"]}
 
 
 def solr(engine):
@@ -145,8 +152,10 @@ def solr(engine):
         del line["response"]["docs"][N_DOCUMENTS:]
     logged = [(line["responseHeader"]["params"]["q"], hit["id"]) for line in lines for hit in line["response"]["docs"]]
     models, differences = {}, {}
-    for name, model in trained(done.table):
-        files, scores = engine.scores(name, model)
+    uploaded = {name: (model, *engine.upload(name, model)) for name, model in trained(done.table)}
+    engine.reload()
+    for name, (model, files, rerank) in uploaded.items():
+        scores = engine.scores(rerank)
         differences[name] = _difference(scores, expected(model, done.table))
         models[name] = {"model": json.loads(model.to_json()), "files": files, "scores": [scores[key] for key in logged]}
     return {"engine": f"Solr {version}", "log": lines, "models": models}, differences

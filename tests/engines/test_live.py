@@ -1,21 +1,19 @@
 """Engines themselves: every kind of model that is exported, the page about Solr, and what absent values mean."""
 
-import doctest
-import io
 import json
 import math
 import os
+import shlex
 import subprocess
 import sys
 import tomllib
-from contextlib import redirect_stdout
 from pathlib import Path
 
 import make_golden
 import numpy as np
 import pytest
 import shop
-from helpers.pages import blocks
+from helpers.pages import blocks, follow
 
 from moerank import export
 from moerank.exports.deployable import read_features
@@ -38,32 +36,23 @@ def test_engines_rank_as_the_models_do_and_as_their_golden_files_say(engine, req
         np.testing.assert_allclose(model["scores"], scores, rtol=0, atol=1e-6 * np.abs(scores).max(), err_msg=name)
 
 
-def test_the_page_about_solr_does_what_it_says(solr, tmp_path, monkeypatch):
-    (tmp_path / "moerank").write_text(f'#!/bin/sh\nexec {sys.executable} -m moerank "$@"\n')
-    (tmp_path / "moerank").chmod(0o755)
-    path = os.pathsep.join([str(tmp_path), str(Path(sys.executable).parent), os.environ["PATH"]])
+def test_the_page_about_solr_does_what_it_says(solr, command, undrawn, tmp_path):
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(PROJECT)}
-    monkeypatch.chdir(tmp_path)
-    names, printed = {}, ""
-    for block in blocks(PAGE):
-        if block.file:
-            (tmp_path / block.file).write_text(block.text)
-        elif block.compared:
-            flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-            assert doctest.OutputChecker().check_output(block.text, printed, flags), (block.line, printed)
-        elif block.kind == "python":
-            with redirect_stdout(io.StringIO()) as output:
-                exec(compile(block.text, f"solr.md, line {block.line}", "exec"), names)
-            printed = output.getvalue()
-        elif block.runs:
-            script = block.text.replace("http://localhost:8983/solr", solr.address)
-            script = script.replace("tests/engines/", f"{make_golden.GOLDEN.parent}/")
-            done = subprocess.run(
-                ["bash", "-euc", script], env=environment, capture_output=True, text=True, timeout=300
-            )
-            assert done.returncode == 0, (block.line, done.stdout, done.stderr)
-            assert '"error"' not in done.stdout, (block.line, done.stdout)
-            printed = done.stdout
+
+    def run(block):
+        if block.text.startswith("moerank "):
+            outcome = command(*shlex.split(block.text)[1:])
+            assert outcome.exit_code == 0, (block.line, outcome.stderr)
+            return outcome.stdout
+        script = block.text.replace("http://localhost:8983/solr", solr.address)
+        script = script.replace("tests/engines/", f"{make_golden.GOLDEN.parent}/")
+        done = subprocess.run(["bash", "-euc", script], env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, (block.line, done.stdout, done.stderr)
+        assert '"error"' not in done.stdout, (block.line, done.stdout)
+        return done.stdout
+
+    follow("solr.md", PAGE, tmp_path, run)
 
 
 ABSENT = {

@@ -11,7 +11,7 @@ from moerank.rankers import AdditiveRLS, LambdaMART, RankBoost
 from moerank.rankers.model import Forest
 from moerank.rankers.shapes import shapes_of
 
-DATA = make_planted(n_queries=12, n_documents=15, seed=1).data
+DATA = make_planted(n_queries=12, n_documents=15, n_noise=5, seed=1).data
 
 # [x1 > 1] [x0 > 2], plus 3 [x0 > 4].
 PAIR = Forest.of([(1, 1.0, 0.0, (0, 2.0, 0.0, 1.0)), (0, 4.0, 0.0, 3.0)])
