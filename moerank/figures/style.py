@@ -194,8 +194,8 @@ def widen(axes: Axes) -> None:
 def fit_height(figure: Figure, axes: Axes, height: float) -> None:
     """Set the height of a figure so that these axes are `height` inches high.
 
-    Legends and notes have fixed heights. The height of the axes is therefore linear in that of the figure, and two
-    layouts determine it.
+    Legends and notes have fixed heights. The height of the axes is therefore linear in that of the figure. A single row
+    of axes takes all that the figure gains; for more rows a second layout tells their share.
     """
     layout = figure.get_layout_engine()
     assert layout is not None
@@ -206,8 +206,9 @@ def fit_height(figure: Figure, axes: Axes, height: float) -> None:
         return axes.get_position().height * figure_height
 
     high = 4.0 * figure.get_figheight()  # high enough for every layout
-    tall, taller = laid_out(high), laid_out(high + 1.0)
-    figure.set_figheight(high + (height - tall) / (taller - tall))
+    tall, grid = laid_out(high), axes.get_gridspec()
+    share = 1.0 if grid is not None and grid.nrows == 1 else laid_out(high + 1.0) - tall
+    figure.set_figheight(high + (height - tall) / share)
 
 
 def put_log_scale(axes: Axes, amounts: Sequence[float]) -> None:
