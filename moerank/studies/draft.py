@@ -239,6 +239,8 @@ def _why_left_out(name: str, column: _Column, path: Path) -> str:
         return "it numbers the rows"
     if column.is_odd.any():
         return column.why_odd(path)
+    if pa.types.is_string(column.kind) and tables.table_reader(path).lines_of is None:
+        return "it holds texts"
     words = re.sub(r"[^A-Za-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))
     match = AFTER.search(words)
     meaning = "holds ids" if match and match[0].lower().endswith("id") else "is known only after the ranking"
@@ -304,4 +306,6 @@ def _guess(
         return likely[0], reason
     option, what = role.split(": ")
     shown = ", ".join((likely or columns)[:10])
-    raise ValueError(f"{path}: which column holds the {what}? Name it by --{option}, such as one of {shown}")
+    raise ValueError(
+        f"{path}: which column holds the {what}? Name it by moerank init --{option}, such as one of {shown}"
+    )

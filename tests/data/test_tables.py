@@ -274,6 +274,17 @@ def test_ids_of_queries_have_any_type(table, ids, expected):
 
 
 @pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
+)
+def test_texts_of_any_type_are_labels(table, kind):
+    for texts, rule in (["2", "0", "1"], None), (["E", "I", "C"], {"E": 2, "C": 1, "I": 0}):
+        column = pa.array(texts).dictionary_encode() if pa.types.is_dictionary(kind) else pa.array(texts, kind)
+        assert table({**PLAIN, "label": column}, labels=rule).y.tolist() == [2, 0, 1]
+    with pytest.raises(ValueError, match=r"row 1: the label 'E' in .* not a number; give the label of each text"):
+        table({**PLAIN, "label": column})
+
+
+@pytest.mark.parametrize(
     ("column", "kind"),
     [
         (pa.array(["1", "2", "3"]), "string"),

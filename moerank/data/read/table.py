@@ -293,7 +293,7 @@ def _read(
     """Gather the documents of all batches: features piece by piece, everything else as a table of Arrow."""
     pieces: list[Floats] = []
     others, n_rows, n_features = [], 0, len(columns.features)
-    for batch in table_reader(path).batches(path, columns.all, columns.texts):
+    for batch in _batches(path, columns.all, columns.texts):
         features = batch.select(list(columns.features))
         dtype = dtype or (np.float32 if set(features.schema.types) == {pa.float32()} else np.float64)
         n_bytes = (n_rows + batch.num_rows) * (n_features * np.dtype(dtype).itemsize + 16)  # with label and query
@@ -321,6 +321,20 @@ def _read(
         _require(same, lambda i: f"{other}; give all rows of a query one weight")
     qid = np.repeat(ids, np.diff(offsets))
     return read.Documents(read.joined(pieces, n_features, pieces[0].dtype), y, qid, columns.features, **arrays)
+
+
+def _batches(path: Path, columns: Sequence[str], texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield columns block by block; texts of any type of Arrow, also categories, are strings in those of `texts`."""
+    named = frozenset(texts)
+    for batch in table_reader(path).batches(path, columns, texts):
+        kinds = (kind.value_type if pa.types.is_dictionary(kind) else kind for kind in batch.schema.types)
+        fields = [
+            field.with_type(pa.string())
+            if field.name in named and str(kind) in ("string", "large_string", "string_view")
+            else field
+            for field, kind in zip(batch.schema, kinds, strict=True)
+        ]
+        yield batch.cast(pa.schema(fields))
 
 
 def _require(right: Mask, reason: Callable[[int], str], row: int = 0) -> None:
@@ -364,6 +378,7 @@ def checked_labels_rule(labels: object) -> Labels | None:
 def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | None) -> Integers:
     """Return the relevance labels in a column, by a rule if there is one; a wrong one is a `WrongRowError`."""
     where = f"in the column {name!r} is"
+    column = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     if isinstance(rule, Mapping):
         texts = column.cast(pa.large_string())
         index = pc.index_in(texts, pa.array(rule, pa.large_string())).to_numpy()
@@ -373,7 +388,8 @@ def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | Non
     if pa.types.is_string(column.type):
         numbers, boolean, wrong = parsed_numbers(column.combine_chunks())
         wrong = wrong | (boolean & (not boolean.all()))
-        remedy = "give the label of each text, such as labels = {good = 1, bad = 0}, or --labels good=1,bad=0"
+        given = "labels = {good = 1, bad = 0} in a problem file, or --labels good=1,bad=0 of moerank init"
+        remedy = f"give the label of each text, such as {given}"
         _require(~wrong, lambda i: f"the label {read.quoted(column[i].as_py())} {where} not a number; {remedy}")
         values = np.asarray(numbers, np.float64)
     else:
@@ -467,9 +483,8 @@ def usual_column(present: Iterable[str], names: Sequence[str]) -> str | None:
 
 def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]:
     """Return the first rows of all columns of a table, those of a CSV file as texts."""
-    reader, batches, size = table_reader(path), [], 0
-    names = reader.names(path, ())
-    for batch in reader.batches(path, names, names):
+    batches, size, names = list[pa.RecordBatch](), 0, table_reader(path).names(path, ())
+    for batch in _batches(path, names, names):
         batches.append(batch)
         size += batch.num_rows
         if size >= n_rows:
