@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import joblib
@@ -102,6 +103,8 @@ def as_feature_table(X: RankingData | ArrayLike, ranker: RankingEstimator) -> Ma
     tables of objects that are not numbers.
     """
     names, of_training, missing = getattr(ranker, "feature_names_in_", None), ranker.scaling_, ranker.missing_
+    if isinstance(of_training, scaling.FittedScaling):
+        of_training = replace(of_training, single=False)  # so that equal values score the same in either precision
     expected = None if names is None else list(names)
     if isinstance(X, RankingData):
         _check_names(X.given_names, names, "the columns of X", "the fit")

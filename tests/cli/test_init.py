@@ -88,7 +88,7 @@ def test_a_table_is_not_taken_for_a_problem_file_and_a_file_is_not_replaced(shop
 def test_texts_of_parquet_files_are_no_features_although_they_look_like_numbers(tmp_path, kind):
     columns = {"session": pa.array(list("aabbcc"), kind), "bought": [1, 0] * 3, "code": pa.array(list("123456"), kind)}
     pq.write_table(pa.table({**columns, "price": [0.1, 0.2, 0.4, 0.3, 0.9, 0.8]}), tmp_path / "shop.parquet")
-    draft = draft_problem(tmp_path / "shop.parquet")
+    draft = draft_problem(tmp_path / "shop.parquet", label="bought")
     assert (draft.label, draft.query, draft.left_out) == ("bought", "session", {"code": "it holds texts"})
 
 
