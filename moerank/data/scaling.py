@@ -343,7 +343,8 @@ def negative_features(data: RankingData) -> Mask:
         return negative
     raw = np.zeros((3, data.n_features))
     with np.errstate(over="ignore"):
-        raw[1:] = [[rule], [np.float32(rule)]] if isinstance(rule := data.missing, float | int) else 0.0
+        raw[1] = data.missing if isinstance(data.missing, float | int) else 0.0
+        raw[2] = raw[1].astype(np.float32)
         raw = data.scaling.table(raw) if isinstance(data.scaling, FittedScaling) else raw
         zero, filled, filled_in_single = raw.astype(data.X.dtype)
     for begin in range(0, data.n_documents, ROWS):
