@@ -313,7 +313,7 @@ def _read(
         if array == "documents":
             arrays[array] = np.array(_ids(table[name], path, name, "document").to_pylist()).astype(np.str_)
         else:
-            arrays[array] = np.asarray(_numbers(table[name], path, name), np.float64)
+            arrays[array] = _weights(table[name], path, name)
     if (weights := arrays.get("query_weights")) is not None:
         arrays["query_weights"] = weights[offsets[:-1]]
         same = weights == np.repeat(arrays["query_weights"], np.diff(offsets))
@@ -352,6 +352,15 @@ def _numbers(column: pa.Array | pa.ChunkedArray, path: Path, name: str) -> Array
     return arrow_numbers(column)
 
 
+def _weights(column: pa.ChunkedArray, path: Path, name: str) -> Array:
+    """Return a column of positive numbers."""
+    weights, where = np.asarray(_numbers(column, path, name), np.float64), f"in the column {name!r} is"
+    _require(~np.isnan(weights), lambda i: f"the weight {where} missing; every row needs one")
+    right = (weights > 0) & np.isfinite(weights)
+    _require(right, lambda i: f"the weight {weights[i]:g} {where} not a positive, finite number; change it")
+    return weights
+
+
 def _fill(target: Floats, values: Array, name: str, row: int, *, nulls: bool) -> None:
     """Write a feature of the rows from `row` on into a column of the table."""
     with np.errstate(over="ignore"):
@@ -368,11 +377,18 @@ def checked_labels_rule(labels: object) -> Labels | None:
         return None
     if isinstance(labels, Mapping):
         check_at_least(0, MOST_LABEL, **{f"labels of {text!r}": label for text, label in labels.items()})
-        return {str(text): int(label) for text, label in labels.items()}
+        return {text: int(label) for key, label in labels.items() for text in _spellings(key)}
     limits = doubles(labels, "labels").tolist() if isinstance(labels, Sequence) and not isinstance(labels, str) else []
     if not limits or not all(map(isfinite, limits)) or any(b <= a for a, b in pairwise(limits)):
         raise ValueError(f"labels is {labels!r}; give the label of each text, such as {{E = 3}}, or increasing limits")
     return tuple(limits)
+
+
+def _spellings(key: object) -> tuple[str, ...]:
+    """Return how tables write a key of `labels`."""
+    if isinstance(key, bool | np.bool_):
+        return TRUE if key else FALSE
+    return (str(key), f"{key:.0f}") if isinstance(key, float) and key.is_integer() else (str(key),)
 
 
 def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | None) -> Integers:
