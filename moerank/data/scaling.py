@@ -114,18 +114,23 @@ def _replacements(X: Floats, starts: Integers, lengths: Integers, rule: QueryRul
     return np.where(nothing_known, X.dtype.type(0), worst)
 
 
-def _merges_in_single(exact: Matrix, query: Integers | int = 0) -> bool:
+def _merges_in_single(exact: Matrix, query: Integers) -> bool:
     """Return whether single precision merges more than a hundredth of the scaled values of some feature in a query.
 
     A few of very many values are always so close. They may not decide, or every large table would need double.
     """
-    counts = []
     with np.errstate(over="ignore"):
-        single = exact.astype(np.float32)
-    for values in (exact, single):
-        ordered = np.sort(values + np.reshape(2.0 * query, (-1, 1)), axis=0)
-        counts.append((ordered[1:] != ordered[:-1]).sum(axis=0))
-    return bool((counts[1] < (1 - MERGED) * counts[0]).any())
+        tables = exact, exact.astype(np.float32)
+    ordered = (np.sort(values + 2.0 * query[:, None], axis=0) for values in tables)
+    n_distinct, n_in_single = ((values[1:] != values[:-1]).sum(axis=0) for values in ordered)
+    return bool((n_in_single < (1 - MERGED) * n_distinct).any())
+
+
+def _sample(offsets: Integers) -> tuple[Integers, Integers]:
+    """Return about `SAMPLE` rows, those of every so many queries, and the query of each."""
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    rows = np.flatnonzero(query % -(-len(query) // SAMPLE) == 0)[:ROWS]
+    return rows, query[rows]
 
 
 FittedKind: TypeAlias = Literal["minmax", "standard"]
@@ -167,9 +172,7 @@ class PerQuery(_Scaling):
         """
         dtype = X.dtype
         if dtype == np.float32:
-            query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-            sample = np.flatnonzero(query % -(-len(X) // SAMPLE) == 0)[:ROWS]
-            query = query[sample]
+            sample, query = _sample(offsets)
             starts = np.flatnonzero(np.diff(query, prepend=-1))
             exact = self.table(X[sample].astype(np.float64), np.append(starts, len(sample)))
             dtype = np.dtype(np.float64) if _merges_in_single(exact, query) else dtype
@@ -332,8 +335,10 @@ def fit_scaling(train: RankingData, kind: Literal["none", "query", "minmax", "st
     constant = (extent == 0) | (scale == 0)  # the deviation of denormal numbers vanishes
     scale[constant] = 1.0
     fitted = FittedScaling(kind, tuple(offset.tolist()), tuple(scale.tolist()))
-    sample = train.X[:: -(-train.n_documents // SAMPLE)]
-    return replace(fitted, single=train.X.dtype == np.float32 and not _merges_in_single(fitted.table(sample)))
+    if train.X.dtype != np.float32:
+        return fitted
+    sample, query = _sample(train.offsets)
+    return replace(fitted, single=not _merges_in_single(fitted.table(train.X[sample]), np.zeros_like(query)))
 
 
 def negative_features(data: RankingData) -> Mask:
@@ -342,11 +347,10 @@ def negative_features(data: RankingData) -> Mask:
     if isinstance(data.scaling, PerQuery):
         return negative
     raw = np.zeros((3, data.n_features))
-    with np.errstate(over="ignore"):
-        raw[1] = data.missing if isinstance(data.missing, float | int) else 0.0
-        raw[2] = raw[1].astype(np.float32)
-        raw = data.scaling.table(raw) if isinstance(data.scaling, FittedScaling) else raw
-        zero, filled, filled_in_single = raw.astype(data.X.dtype)
+    raw[1] = data.missing if isinstance(data.missing, float | int) else 0.0
+    raw[2] = raw[1].astype(np.float32)  # as data in single precision were filled
+    raw = data.scaling.table(raw) if isinstance(data.scaling, FittedScaling) else raw
+    zero, filled, filled_in_single = raw.astype(data.X.dtype)
     for begin in range(0, data.n_documents, ROWS):
         block = data.X[begin : begin + ROWS]
         negative |= ((block < zero) & (block != filled) & (block != filled_in_single)).any(axis=0)

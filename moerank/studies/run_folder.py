@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from math import isfinite
@@ -215,7 +214,7 @@ def _read(path: Path, model: Model, source: Result, first: Result, label: str | 
             data = load_letor(path, zero_based=read.get("zero_based", False), **settings)
     except ValueError as error:
         fault, _, remedy = str(error).partition("; ")
-        if not re.search("missing=|labels = |add it to labels", remedy):
+        if not any(rule in remedy for rule in ("missing=", "labels = ", "to labels")):
             raise
         raise ValueError(f"{fault}; change it, or run again with a rule for it in [data] of the problem file") from None
     if model.scaling != PER_QUERY:

@@ -324,17 +324,13 @@ def _read(
 
 
 def _batches(path: Path, columns: Sequence[str], texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield columns block by block; texts of any type of Arrow, also categories, are strings in those of `texts`."""
-    named = frozenset(texts)
+    """Yield columns block by block; in those of `texts`, categories and texts of any type are strings."""
     for batch in table_reader(path).batches(path, columns, texts):
-        kinds = (kind.value_type if pa.types.is_dictionary(kind) else kind for kind in batch.schema.types)
-        fields = [
-            field.with_type(pa.string())
-            if field.name in named and str(kind) in ("string", "large_string", "string_view")
-            else field
-            for field, kind in zip(batch.schema, kinds, strict=True)
-        ]
-        yield batch.cast(pa.schema(fields))
+        schema = batch.schema
+        for name in texts:
+            if re.match("large_string|string_view|dictionary", str(schema.field(name).type)):
+                schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
+        yield batch.cast(schema)
 
 
 def _require(right: Mask, reason: Callable[[int], str], row: int = 0) -> None:
@@ -394,7 +390,6 @@ def _spellings(key: object) -> tuple[str, ...]:
 def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | None) -> Integers:
     """Return the relevance labels in a column, by a rule if there is one; a wrong one is a `WrongRowError`."""
     where = f"in the column {name!r} is"
-    column = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     if isinstance(rule, Mapping):
         texts = column.cast(pa.large_string())
         index = pc.index_in(texts, pa.array(rule, pa.large_string())).to_numpy()
@@ -404,8 +399,7 @@ def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | Non
     if pa.types.is_string(column.type):
         numbers, boolean, wrong = parsed_numbers(column.combine_chunks())
         wrong = wrong | (boolean & (not boolean.all()))
-        given = "labels = {good = 1, bad = 0} in a problem file, or --labels good=1,bad=0 of moerank init"
-        remedy = f"give the label of each text, such as {given}"
+        remedy = "give the label of each text, such as labels = {good = 1}, or moerank init --labels good=1,bad=0"
         _require(~wrong, lambda i: f"the label {read.quoted(column[i].as_py())} {where} not a number; {remedy}")
         values = np.asarray(numbers, np.float64)
     else:
@@ -422,7 +416,7 @@ def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | Non
 
 def _ids(column: pa.ChunkedArray, path: Path, name: str, what: str) -> pa.Array:
     """Return the ids of queries or documents: integers or texts."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
         raise ValueError(f"{path}: the column {name!r} holds {kind}, which are not ids; make texts")
     if pa.types.is_floating(kind):
