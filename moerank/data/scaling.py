@@ -81,7 +81,7 @@ def fill_in_place(X: Floats, offsets: Integers, rule: MissingRule) -> Integers:
         in_block = unknown.sum(axis=0)
         columns = np.flatnonzero(in_block)
         counts += in_block
-        if not isinstance(rule, str):
+        if len(columns) and not isinstance(rule, str):
             block[unknown] = rule
         elif len(columns):
             starts = offsets[begin:end] - offsets[begin]
