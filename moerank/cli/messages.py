@@ -90,6 +90,8 @@ def sentences() -> Iterator[None]:
     """Print errors that a user can mend as one line on standard error, and exit with code 2."""
     try:
         yield
+    except BrokenPipeError:  # such as | head, after which click ends the command silently
+        raise
     except (OSError, ValueError, ImportError) as error:
         notice(f"error: {_sentence(error)}")
         raise typer.Exit(2) from None

@@ -6,7 +6,7 @@
 import json
 import re
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import nan
@@ -418,7 +418,7 @@ def read_judgments(path: Path, columns: Sequence[str] | None = None, rule: table
         if first[1].strip() and not first[1].startswith("#"):
             break
         remarks.append(first)
-    lines = chain([first], lines)
+    lines, grade = chain([first], lines), "grade"
     rows: Iterator[dict[str, str | int]]
     if columns is None and re.fullmatch(r"([^\s,;]+\s+){3}-?[0-9.]+\s*", first[1]):
         judged = trec_lines(path, lines, "q1 0 p7 3")
@@ -426,13 +426,16 @@ def read_judgments(path: Path, columns: Sequence[str] | None = None, rule: table
     elif columns is None and re.match(r"[0-9.]+\s+qid:", first[1]):
         rows = _letor_rows(path, chain(remarks, lines))
     else:
-        rows = _table_rows(path, tables.csv_table(path, lines, columns or ())[0], columns)
+        table = tables.csv_table(path, lines, columns or ())[0]
+        header = [name.strip() for name in next(table, (0, []))[1]]
+        indices = _indices(path, header, columns)
+        rows, grade = _table_rows(path, table, indices), header[indices["grade"]]
     judgments = pd.DataFrame(list(rows))
     if judgments.empty:
         raise ValueError(f"{path}: there is no judgment in the file")
     try:
         grades = pa.chunked_array([pa.array(judgments["grade"], pa.string())])
-        judgments["grade"] = tables.labels_of(grades, path, "grade", rule)
+        judgments["grade"] = tables.labels_of(grades, path, grade, rule)
     except tables.WrongRowError as error:
         raise ValueError(f"{path}, line {judgments['line'][error.row]}: {error.reason}") from None
     check_texts(judgments, lambda row: f"{path}, line {judgments['line'][row]}")
@@ -466,9 +469,8 @@ def check_texts(queries: pd.DataFrame, where: Callable[[int], str]) -> None:
             raise ValueError(f"{where(int(named[twice].index[0]))}: {both}; give each query an id of its own")
 
 
-def _table_rows(path: Path, rows: tables.Rows, columns: Sequence[str] | None) -> Iterator[dict[str, str | int]]:
+def _table_rows(path: Path, rows: tables.Rows, indices: Mapping[str, int]) -> Iterator[dict[str, str | int]]:
     """Yield the rows of a table that have a grade; Quepid has rows without one."""
-    indices = _indices(path, [name.strip() for name in next(rows, (0, []))[1]], columns)
     for line, row in rows:
         # Quepid writes a space before a character that could begin a formula.
         fields = {role: re.sub(r"^ (?=[-=+@])", "", row[index]) for role, index in indices.items()}

@@ -69,10 +69,11 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
         for begin in range(0, len(table), COPIED_ROWS):
             copy[begin : begin + COPIED_ROWS] = table[begin : begin + COPIED_ROWS]
         return copy
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         if str(error).startswith("X "):
             raise
-        raise type(error)(f"X must be a table of numbers, one row per document ({error})") from None
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"X must be a table of numbers, one row per document ({error})") from None
 
 
 def is_frozen(array: Array) -> bool:
@@ -137,7 +138,7 @@ def _numbers(column: Any, name: str) -> Array:
             if column.dtype == object and not any(isinstance(value, str | bytes) for value in column):
                 return np.where(pd.isna(column), np.nan, column).astype(np.float64)  # also decimals
             column = pa.array(column, from_pandas=True)
-        except (pa.ArrowException, TypeError, ValueError) as error:
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"column {name!r} of X holds objects ({error}), {remedy}") from None
     kind, is_a = column.type, pa.types
     if is_a.is_decimal(kind) or is_a.is_null(kind):
@@ -265,8 +266,6 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
     if isinstance(qid, Integral) and not isinstance(qid, bool):
         return np.full(n_documents, int(qid), np.int64)
     ids = _listed_ids(qid, n_documents, f"{name}: qid")
-    for row in np.flatnonzero(_missing(ids))[:1]:
-        raise ValueError(f"{name}: qid[{row}] is {ids[row]}; every row needs the id of its query")
     try:
         queries = np.asarray(qid)
         if ids.dtype == object:
@@ -290,6 +289,8 @@ def _listed_ids(ids: ArrayLike, n_documents: int, what: str) -> Array:
     for row, entry in enumerate(listed if listed.dtype == object else ()):
         if isinstance(entry, str | bytes) and entry[-1:] in ("\0", b"\0"):
             raise ValueError(f"{what}[{row}] is {entry!r}, which ends in a zero byte; leave it out")
+    for row in np.flatnonzero(_missing(listed))[:1]:
+        raise ValueError(f"{what}[{row}] is {listed[row]}; every row needs an id")
     return listed
 
 

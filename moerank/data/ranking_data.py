@@ -202,7 +202,7 @@ class RankingData:
         names = inputs.column_names(X) if feature_names is None else feature_names
         self.X = inputs.checked_features(X, names, name)
         n_documents, n_features = self.X.shape
-        for values, what in ((y, "y"), (qid, "qid")):
+        for what, values in {"y": y, "qid": qid, "documents": documents, "document_weights": document_weights}.items():
             inputs.require_same_index(X, values, what, name)
         self.y = inputs.checked_labels(y, n_documents, name)
         self.qid = inputs.checked_queries(qid, n_documents, name)

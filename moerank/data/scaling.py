@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from math import isfinite
 from numbers import Real
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import ConfigDict, Field
 
-from moerank.arrays import Array, Floats, Integers, Mask, Vector
+from moerank.arrays import Array, Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import check_choice
 from moerank.data.inputs import require_data
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from moerank.data.ranking_data import RankingData
 
 ROWS = 1 << 14  # documents in a block
+SAMPLE = 1 << 12  # documents that say whether single precision is enough
+MERGED = 0.01  # share of the values of a feature that may become equal
 
 
 def blocks(offsets: Integers, rows: int = ROWS) -> Iterator[tuple[int, int]]:
@@ -79,7 +81,7 @@ def fill_in_place(X: Floats, offsets: Integers, rule: MissingRule) -> Integers:
         in_block = unknown.sum(axis=0)
         columns = np.flatnonzero(in_block)
         counts += in_block
-        if not isinstance(rule, str):
+        if len(columns) and not isinstance(rule, str):
             block[unknown] = rule
         elif len(columns):
             starts = offsets[begin:end] - offsets[begin]
@@ -110,6 +112,25 @@ def _replacements(X: Floats, starts: Integers, lengths: Integers, rule: QueryRul
         worst = np.minimum((least - gap).astype(X.dtype), np.nextafter(least, X.dtype.type(-np.inf)))
     worst = np.maximum(worst, np.finfo(X.dtype).min)
     return np.where(nothing_known, X.dtype.type(0), worst)
+
+
+def _merges_in_single(exact: Matrix, query: Integers) -> bool:
+    """Return whether single precision merges more than a hundredth of the scaled values of some feature in a query.
+
+    A few of very many values are always so close. They may not decide, or every large table would need double.
+    """
+    with np.errstate(over="ignore"):
+        tables = exact, exact.astype(np.float32)
+    ordered = (np.sort(values + 2.0 * query[:, None], axis=0) for values in tables)
+    n_distinct, n_in_single = ((values[1:] != values[:-1]).sum(axis=0) for values in ordered)
+    return bool((n_in_single < (1 - MERGED) * n_distinct).any())
+
+
+def _sample(offsets: Integers) -> tuple[Integers, Integers]:
+    """Return about `SAMPLE` rows, those of every so many queries, and the query of each."""
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    rows = np.flatnonzero(query % -(-len(query) // SAMPLE) == 0)[:ROWS]
+    return rows, query[rows]
 
 
 FittedKind: TypeAlias = Literal["minmax", "standard"]
@@ -145,13 +166,23 @@ class PerQuery(_Scaling):
     kind: Literal["query"] = "query"
 
     def table(self, X: Array, offsets: Integers) -> Array:
-        """Return x′ = (x − min) / (max − min) in each query, and 0 where a feature is constant there."""
-        largest = 2.0 ** (np.finfo(X.dtype).maxexp - 2)
-        shrink = X.max() >= largest or X.min() <= -largest  # the difference of two such values could overflow
-        scaled = np.empty_like(X)
+        """Return x′ = (x − min) / (max − min) in each query, and 0 where a feature is constant there.
+
+        A table in single precision stays so unless that merges values, see `_merges_in_single`.
+        """
+        dtype = X.dtype
+        if dtype == np.float32:
+            sample, query = _sample(offsets)
+            starts = np.flatnonzero(np.diff(query, prepend=-1))
+            exact = self.table(X[sample].astype(np.float64), np.append(starts, len(sample)))
+            dtype = np.dtype(np.float64) if _merges_in_single(exact, query) else dtype
+        largest = 2.0 ** (np.finfo(dtype).maxexp - 2)
+        shrink = max(float(X.max()), -float(X.min())) >= largest  # the difference of two such values could overflow
+        scaled = np.empty_like(X, dtype)
         for begin, end in blocks(offsets, ROWS):
             rows = slice(offsets[begin], offsets[end])
-            block = X[rows] * X.dtype.type(0.5) if shrink else X[rows]
+            block = X[rows].astype(dtype, copy=False)
+            block = block * dtype.type(0.5) if shrink else block
             starts, lengths = offsets[begin:end] - offsets[begin], np.diff(offsets[begin : end + 1])
             least = np.minimum.reduceat(block, starts)
             extent = np.maximum.reduceat(block, starts) - least
@@ -170,11 +201,15 @@ class FittedScaling(_Scaling):
         Offset and scale are the minimum and the extent over all training documents, or mean and standard deviation.
     offset, scale : tuple of float, shape (n_features,)
         A feature that is constant in training has scale 1.
+    single : bool, default False
+        Whether tables in single precision stay so: if the training data were, and that merges hardly any of their
+        values. It is not stored, because `predict` and stored models scale in double precision.
     """
 
     kind: FittedKind
     offset: tuple[float, ...]
     scale: tuple[float, ...]
+    single: Annotated[bool, Field(exclude=True)] = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for feature, (offset, scale) in enumerate(zip(self.offset, self.scale, strict=True)):
@@ -198,7 +233,7 @@ class FittedScaling(_Scaling):
         if X.ndim != 2 or X.shape[1] != len(self.offset):
             raise ValueError(f"the scaling has {len(self.offset)} features, but the table has shape {X.shape}")
         offset, scale = np.array(self.offset), np.array(self.scale)
-        scaled = np.empty_like(X)
+        scaled = np.empty_like(X, X.dtype if self.single else np.float64)
         with np.errstate(over="ignore"):
             for begin in range(0, len(X), ROWS):
                 scaled[begin : begin + ROWS] = (X[begin : begin + ROWS] - offset) / scale
@@ -265,7 +300,8 @@ def fit_scaling(train: RankingData, kind: Literal["none", "query", "minmax", "st
 
     Notes
     -----
-    O(n_documents · n_features) time, in double precision, whatever the precision of the data.
+    O(n_documents · n_features) time, in double precision, whatever the precision of the data. Scaled data keep single
+    precision unless it merges more than a hundredth of the values of a feature, as where -999 stands for missing ones.
 
     Examples
     --------
@@ -298,7 +334,11 @@ def fit_scaling(train: RankingData, kind: Literal["none", "query", "minmax", "st
         scale = np.sqrt(_sum_of_powers(train, 2, least, unit, mean) / train.n_documents) * unit
     constant = (extent == 0) | (scale == 0)  # the deviation of denormal numbers vanishes
     scale[constant] = 1.0
-    return FittedScaling(kind, tuple(offset.tolist()), tuple(scale.tolist()))
+    fitted = FittedScaling(kind, tuple(offset.tolist()), tuple(scale.tolist()))
+    if train.X.dtype != np.float32:
+        return fitted
+    sample, query = _sample(train.offsets)
+    return replace(fitted, single=not _merges_in_single(fitted.table(train.X[sample]), np.zeros_like(query)))
 
 
 def negative_features(data: RankingData) -> Mask:
@@ -306,12 +346,14 @@ def negative_features(data: RankingData) -> Mask:
     negative = np.zeros(data.n_features, np.bool_)
     if isinstance(data.scaling, PerQuery):
         return negative
-    raw = np.zeros((2, data.n_features), data.X.dtype)
+    raw = np.zeros((3, data.n_features))
     raw[1] = data.missing if isinstance(data.missing, float | int) else 0.0
-    zero, filled = data.scaling.table(raw) if isinstance(data.scaling, FittedScaling) else raw
+    raw[2] = raw[1].astype(np.float32)  # as data in single precision were filled
+    raw = data.scaling.table(raw) if isinstance(data.scaling, FittedScaling) else raw
+    zero, filled, filled_in_single = raw.astype(data.X.dtype)
     for begin in range(0, data.n_documents, ROWS):
         block = data.X[begin : begin + ROWS]
-        negative |= ((block < zero) & (block != filled)).any(axis=0)
+        negative |= ((block < zero) & (block != filled) & (block != filled_in_single)).any(axis=0)
     return negative
 
 

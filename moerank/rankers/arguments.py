@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import joblib
@@ -33,6 +34,8 @@ def as_ranking_data(
     if isinstance(X, RankingData):
         _refuse_labels(y, qid)
         data = X
+    elif isinstance(X, tuple) and y is None:
+        raise ValueError(f"{name}: X is a tuple; give its parts as arguments: X, y and qid=qid")
     elif y is None:
         raise ValueError(
             "y is missing: give the relevance labels, one per row of X (a ranker requires y to be passed, but the "
@@ -100,6 +103,8 @@ def as_feature_table(X: RankingData | ArrayLike, ranker: "RankingEstimator") -> 
     tables of objects that are not numbers.
     """
     names, of_training, missing = getattr(ranker, "feature_names_in_", None), ranker.scaling_, ranker.missing_
+    if isinstance(of_training, scaling.FittedScaling):
+        of_training = replace(of_training, single=False)  # so that equal values score the same in either precision
     expected = None if names is None else list(names)
     if isinstance(X, RankingData):
         _check_names(X.given_names, names, "the columns of X", "the fit")

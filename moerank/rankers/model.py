@@ -339,7 +339,7 @@ class Model(BaseModel):
         if self.missing is not None and not isinstance(self.missing, str):
             own[np.isnan(own)] = self.missing
         if isinstance(self.scaling, FittedScaling):
-            own = self.scaling.table(own)
+            own = replace(self.scaling, single=False).table(own)
         if not (finite := np.isfinite(own)).all():
             row, position = np.argwhere(~finite)[0]
             rule = f" by the rule {self.missing!r} of the training data" if isinstance(self.missing, str) else ""
@@ -347,7 +347,7 @@ class Model(BaseModel):
                 f"X[{row}, {self.columns[position]}] ({self.names[position]}) is {own[row, position]}; replace missing "
                 f"values before ranking{rule}"
             )
-        completed = np.array(table, order="C")
+        completed = np.array(table, np.result_type(table, own), order="C")
         completed[:, columns] = own
         return completed
 

@@ -131,13 +131,11 @@ class _Column:
     """The first values of a column of a table."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
-        kind = column.type
-        self.kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        self.cells = column.cast(self.kind).combine_chunks()
+        self.kind, self.cells = column.type, column.combine_chunks()
         self.is_switch = wrong = np.zeros(len(self.cells), np.bool_)
         if pa.types.is_string(self.kind):
             numbers, self.is_switch, wrong = tables.parsed_numbers(self.cells)
-        elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        elif pa.types.is_integer(self.kind) or pa.types.is_floating(self.kind) or pa.types.is_boolean(self.kind):
             numbers = pa.array(arrow_numbers(self.cells), pa.float64(), from_pandas=True)
         else:
             numbers, wrong = pa.nulls(len(self.cells), pa.float64()), np.asarray(self.cells.is_valid())
@@ -237,6 +235,8 @@ def _why_left_out(name: str, column: _Column, path: Path) -> str:
         return "it numbers the rows"
     if column.is_odd.any():
         return column.why_odd(path)
+    if pa.types.is_string(column.kind) and tables.table_reader(path).lines_of is None:
+        return "it holds texts"
     words = re.sub(r"[^A-Za-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))
     match = AFTER.search(words)
     meaning = "holds ids" if match and match[0].lower().endswith("id") else "is known only after the ranking"
@@ -301,5 +301,5 @@ def _guess(
     if len(likely) == 1:
         return likely[0], reason
     option, what = role.split(": ")
-    shown = ", ".join((likely or columns)[:10])
-    raise ValueError(f"{path}: which column holds the {what}? Name it by --{option}, such as one of {shown}")
+    remedy = f"Name it by moerank init --{option}, such as one of {', '.join((likely or columns)[:10])}"
+    raise ValueError(f"{path}: which column holds the {what}? {remedy}")

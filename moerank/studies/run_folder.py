@@ -145,9 +145,9 @@ def judge_on_new(
     """Compare the chosen model of a run with another model on new data, query by query.
 
     The new data are a LETOR, CSV or Parquet file with the raw features of both models under their names; `label` and
-    `query` are columns of a table, by default those of the run, as are its columns of weights. The other model is the
-    chosen one of the run `against`, by default the ranker on all features of the first run; a run of trees does not
-    store one. The metric and the margin come from the first run.
+    `query` are columns of a table, by default those of the first run, as are its columns of weights and its rule for
+    labels. The other model is the chosen one of the run `against`, by default the ranker on all features of the first
+    run; a run of trees does not store one. The metric and the margin come from the first run, too.
 
     Returns plain JSON values: ``finding``, ``equivalent``, ``difference``, its ``interval`` with None for an infinite
     end, ``metric``, ``margin``, ``n_queries``, ``n_differing``, ``result`` and ``against`` with their numbers of
@@ -165,7 +165,7 @@ def judge_on_new(
     values: list[Vector] = []
     for source, member in ((result, result.best), (origin, other)):
         model = source.model(member)
-        data = _read(new, model, source, label, query)
+        data = _read(new, model, source, result, label, query)
         scores = np.ascontiguousarray(model.predict(data)[:, None], dtype=np.float64)
         values.append(data.weighed(metric.per_query(data, scores))[:, 0])
     size, other_size = len(result.best.features), len(other.features)
@@ -198,16 +198,25 @@ def judge_on_new(
     }
 
 
-def _read(path: Path, model: Model, result: Result, label: str | None, query: str | None) -> RankingData:
-    """Read new data with the missing rule of a model; scale them here if the scaling needs the whole query."""
+def _read(path: Path, model: Model, source: Result, first: Result, label: str | None, query: str | None) -> RankingData:
+    """Read new data for a model of `source`, with labels and weights as `first` has them.
+
+    They are scaled here if the scaling needs the whole query.
+    """
     settings: dict[str, Any] = {"missing": model.missing, "missing_values": model.missing_values}
-    read = result.configuration["data"]
-    if reader_of(path) is not None:
-        settings |= {role: read.get(role) for role in ("labels", "query_weight", "document_weight")}
-        settings |= {"features": model.names, "label": label or read.get("label"), "query": query or read.get("query")}
-        data = load_table(path, **settings)
-    else:
-        data = load_letor(path, zero_based=read.get("zero_based", False), **settings)
+    read, judged = source.configuration["data"], first.configuration["data"]
+    try:
+        if reader_of(path) is not None:
+            settings |= {role: judged.get(role) for role in ("labels", "query_weight", "document_weight")}
+            settings |= {"label": label or judged.get("label"), "query": query or judged.get("query")}
+            data = load_table(path, features=model.names, **settings)
+        else:
+            data = load_letor(path, zero_based=read.get("zero_based", False), **settings)
+    except ValueError as error:
+        fault, _, remedy = str(error).partition("; ")
+        if not any(rule in remedy for rule in ("missing=", "labels = ", "to labels")):
+            raise
+        raise ValueError(f"{fault}; change it, or run again with a rule for it in [data] of the problem file") from None
     if model.scaling != PER_QUERY:
         return data
     return PER_QUERY.apply(data) if read["normalize"] == "query" else data.declared("query")

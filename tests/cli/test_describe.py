@@ -30,7 +30,7 @@ def test_a_table_is_described_as_init_would_read_it(command, tmp_path):
     (tmp_path / "shop.csv").write_text(CSV)
     refused = command("data", "describe", "shop.csv")
     assert refused.exit_code == 2
-    assert "which column holds the relevance labels? Name it by --label, such as one of bought, price" in refused.stderr
+    assert "the relevance labels? Name it by moerank init --label, such as one of bought, price" in refused.stderr
 
 
 def test_obstacles_to_an_export_and_identical_documents_are_pointed_out_once(command, tmp_path):

@@ -6,6 +6,8 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from moerank.studies.draft import draft_problem
@@ -82,6 +84,14 @@ def test_a_table_is_not_taken_for_a_problem_file_and_a_file_is_not_replaced(shop
     )
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_texts_of_parquet_files_are_no_features_although_they_look_like_numbers(tmp_path, kind):
+    columns = {"session": pa.array(list("aabbcc"), kind), "bought": [1, 0] * 3, "code": pa.array(list("123456"), kind)}
+    pq.write_table(pa.table({**columns, "price": [0.1, 0.2, 0.4, 0.3, 0.9, 0.8]}), tmp_path / "shop.parquet")
+    draft = draft_problem(tmp_path / "shop.parquet", label="bought")
+    assert (draft.label, draft.query, draft.left_out) == ("bought", "session", {"code": "it holds texts"})
+
+
 @pytest.mark.parametrize("change", [("bought", "target"), ("session", "Query"), ("price", "y")])
 def test_names_decide_before_values(shop, change):
     shop.write_text(shop.read_text().replace(*change))
@@ -97,7 +107,8 @@ def test_what_cannot_be_guessed_is_asked_for_by_name(shop, command):
     refused = command("init", "shop.csv")
     assert refused.exit_code == 2
     assert refused.stderr == (
-        "error: shop.csv: which column holds the relevance labels? Name it by --label, such as one of bought, clicked\n"
+        "error: shop.csv: which column holds the relevance labels? Name it by moerank init --label, such as one of "
+        "bought, clicked\n"
     )
     given = draft_problem(shop, label="clicked", exclude=["rating"])
     assert (given.label, given.left_out["rating"], given.gaps) == ("clicked", "as given", ())

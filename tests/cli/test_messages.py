@@ -52,6 +52,16 @@ def test_a_search_that_keeps_what_it_has_after_an_interrupt_goes_on():
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ended\n", "")
 
 
+@pytest.mark.parametrize("words", [["solvers"], ["data", "describe", "shop.csv"]])
+def test_a_command_whose_reader_has_gone_says_nothing(tmp_path, words):
+    (tmp_path / "shop.csv").write_text("query,label,price\n1,0,2\n1,1,3\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+    run = subprocess.run([sys.executable, "-m", "moerank", *words], cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    assert (run.returncode, b"error" in run.stderr) == (1, False)
+
+
 @pytest.mark.parametrize("encoding", ["ascii:surrogateescape", "latin-1", "utf-8"])
 def test_signs_that_the_output_cannot_encode_become_ascii(encoding):
     text, (name, _, _) = "\u2212.1 \u00b1 2 \u03b1", encoding.partition(":")

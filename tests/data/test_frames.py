@@ -173,6 +173,9 @@ def test_labels_and_queries_of_any_index_are_taken_by_row_unless_the_table_has_a
     assert RankingData(frame, y.to_numpy(), qid.tolist()).qid.tolist() == ["q", "q", "p"]
     with pytest.raises(ValueError, match=r"data: qid has another index than X; give qid\.loc\[X\.index\], or"):
         RankingData(frame, y, qid)
+    for what in ("documents", "document_weights"):
+        with pytest.raises(ValueError, match=f"{what} has another index than X"):
+            RankingData(FRAMES["pandas"], LABELS, QUERIES, **{what: pd.Series(LABELS)})
     with pytest.raises(ValueError, match="y has another index than X"):
         RankingData(frame, y.sort_index(), QUERIES)
     with pytest.raises(ValueError, match="X has 3 rows but y has shape"):

@@ -342,10 +342,10 @@ def test_columns_by_name_and_what_spreadsheets_do_to_a_text(tmp_path):
         ("query,docid,rating\na,b,1\na,c,1,2\n", None, "line 3: 4 fields, but the header names 3"),
         ('query,docid,rating\na,b,1\na,"c', None, "line 3: not a CSV file"),
         *(
-            (f"query,docid,rating\na,b,{grade}\n", None, "line 2: the label .* 'grade' is not an? (number|integer)")
+            (f"query,docid,rating\na,b,{grade}\n", None, "line 2: the label .* 'rating' is not an? (number|integer)")
             for grade in ("high", "-1", "0.5", "1_0", "٣", "1e300", "2147483648")
         ),
-        ("query,docid,rating\na,b,nan\n", None, "line 2: the label in the column 'grade' is missing"),
+        ("query,docid,rating\na,b,nan\n", None, "line 2: the label in the column 'rating' is missing"),
         ("query_id,query,docid,rating\n7,a,b,1\n7,c,b,1\n", None, "line 3: the query id '7' has the text 'c', and 'a'"),
         ("# qid:1: a\n3 qid:1 # p\n3 qid:2 # p\n", None, "line 3: no remark '# qid:2: text' names the query"),
         ("3 qid:1 # p\n3 qid:1 1:5\n", None, "line 2: '3 qid:1 1:5.n' is not like '3 qid:1 # p7'"),

@@ -348,6 +348,7 @@ def test_queries_in_both_places_or_in_none_are_refused(path):
         (b"9999999999\n", "line 1: '9999999999' is not"),
         (b"1\n2\n3\n", r"x\.txt\.weight: 3 weights, but .* has 4 documents and 2 queries"),
         (b"1\nx\n", r"x\.txt\.weight, line 2: 'x' is not a weight"),
+        (b"1\n0\n", r"x\.txt\.weight, line 2: '0' is not a weight; write one positive number a line"),
     ],
 )
 def test_wrong_counts_and_weights_are_refused(path, counts, message):

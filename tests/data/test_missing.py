@@ -114,6 +114,13 @@ def test_other_rules_are_refused(rule, message):
         RankingData(np.array([[np.nan]], np.float32), [0], missing=rule, name="mine")
 
 
+def test_a_read_only_table_without_gaps_is_returned_as_it_is():
+    X = np.ones((3, 2))
+    X.setflags(write=False)
+    for rule in (0.0, "query-mean"):
+        assert fill_missing(X, np.array([0, 3]), rule)[0] is X
+
+
 def test_data_know_their_rule_and_what_was_missing():
     X, offsets = table(40, np.float64, seed=4)
     y, qid = np.arange(len(X)) % 3, np.repeat(np.arange(40), np.diff(offsets))

@@ -18,6 +18,8 @@ from moerank.data import (
     query_level_norm,
 )
 from moerank.data.scaling import ROWS, negative_features
+from moerank.rankers.lambda_mart import LambdaMART
+from moerank.rankers.model import Model
 
 
 def restated(data):
@@ -36,7 +38,7 @@ def restated(data):
 def test_features_with_negative_raw_values_are_known_whatever_the_scaling(kind, dtype):
     X = np.random.default_rng(0).lognormal(size=(ROWS + 50, 5)).astype(dtype)
     X[3, 0], X[-1, 1], X[5, 2], X[7, 3] = 0.0, -1e-3, np.nan, -0.5
-    for missing in (-0.5, 0.0):
+    for missing in (-0.5, 0.0, -999.1):
         data = RankingData(X, np.arange(len(X)) % 3, np.arange(len(X)) // 50, missing=missing)
         found = negative_features(fit_scaling(data, kind).apply(data))
         assert found.tolist() == [False, True, False, missing != -0.5, False]
@@ -199,3 +201,28 @@ def test_parts_keep_their_scaling():
 def test_fitted_values_that_cannot_be_applied_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         FittedScaling(*arguments)
+
+
+@pytest.mark.parametrize("kind", ["query", "minmax", "standard"])
+def test_single_precision_stays_unless_scaling_merges_values_that_it_tells_apart(kind):
+    rng = np.random.default_rng(0)
+    X, y, qid = (rng.random((600, 2)) * [1e-5, 1]).astype(np.float32), rng.integers(0, 3, 600), np.arange(600) // 20
+    n_distinct = len(np.unique(X[:, 0]))
+    for missing, dtype in ((0.0, np.float32), (-999.0, np.float64)):
+        X[::20, 0] = missing
+        single, double = (RankingData(X.astype(given), y, qid) for given in (np.float32, np.float64))
+        scaling = fit_scaling(single, kind)
+        scaled = scaling.apply(single)
+        assert scaled.X.dtype == dtype
+        assert scaling.apply(single.with_rows(np.arange(20))).X.dtype == dtype
+        if missing:
+            np.testing.assert_array_equal(scaled.X, scaling.apply(double).X)
+            assert kind == "query" or len(np.unique(scaled.X[:, 0])) == n_distinct - 29
+        ranker = LambdaMART(n_trees=5).fit(scaled)
+        scores = ranker.predict(double)
+        np.testing.assert_array_equal(ranker.predict(single), scores)
+        if kind != "query":
+            stored = Model.from_json(Model.of(ranker, ["a", "b"]).to_json())
+            for table in (X, X.astype(np.float64)):
+                np.testing.assert_array_equal(ranker.predict(table), scores)
+                np.testing.assert_array_equal(stored.scores(table), scores)

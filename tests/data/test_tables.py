@@ -189,6 +189,9 @@ def test_usual_names_are_guessed(tmp_path):
         ([-1.0, 0.5, 0.6], [0.0, 0.55], [0, 1, 2]),
         ([True, False, True], None, [1, 0, 1]),
         ([4, 5, 4], {"4": 0, "5": 1}, [0, 1, 0]),
+        ([4, 5, 4], {4: 0, 5.0: 1}, [0, 1, 0]),
+        ([4.0, 0.5, 4.0], {4.0: 0, 0.5: 1}, [0, 1, 0]),
+        ([True, False, True], {True: 3, False: 1}, [3, 1, 3]),
     ],
 )
 def test_texts_limits_and_switches_become_labels(tmp_path, ending, column, rule, labels):
@@ -274,6 +277,17 @@ def test_ids_of_queries_have_any_type(table, ids, expected):
 
 
 @pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
+)
+def test_texts_of_any_type_are_labels(table, kind):
+    for texts, rule in (["2", "0", "1"], None), (["E", "I", "C"], {"E": 2, "C": 1, "I": 0}):
+        column = pa.array(texts).dictionary_encode() if pa.types.is_dictionary(kind) else pa.array(texts, kind)
+        assert table({**PLAIN, "label": column}, labels=rule).y.tolist() == [2, 0, 1]
+    with pytest.raises(ValueError, match=r"row 1: the label 'E' in .* not a number; give the label of each text"):
+        table({**PLAIN, "label": column})
+
+
+@pytest.mark.parametrize(
     ("column", "kind"),
     [
         (pa.array(["1", "2", "3"]), "string"),
@@ -311,8 +325,9 @@ WRONG = [
     (TEXT, {"dtype": np.int64}, "dtype must be float32 or float64, not int64"),
     ("label,query,a\n1,7,1e39\n", {"dtype": np.float32}, r"line 2: the value 1e\+39 of 'a' is infinite, or too large"),
     (NOTED.replace("p2,3,1", "p2,4,1"), COLUMNS, "line 3: another weight in the column 'use' than in the first row"),
-    (NOTED.replace("p2,3,1", "p2,3,0"), COLUMNS, r"csv: document_weights\[1\] is 0; weights are positive"),
-    (NOTED.replace("p2,3,1", "p2,3,"), COLUMNS, r"document_weights\[1\] is nan"),
+    (NOTED.replace("p2,3,1", "p2,3,0"), COLUMNS, "csv, line 3: the weight 0 in the column 'click' is not a positive"),
+    (NOTED.replace("p2,3,1", "p2,3,"), COLUMNS, "csv, line 3: the weight in the column 'click' is missing; every"),
+    (NOTED.replace("p2,3,1", "p2,,1"), COLUMNS, "csv, line 3: the weight in the column 'use' is missing; every row"),
     (NOTED.replace("p2,3", ",3"), COLUMNS, "line 3: no document id in the column 'id'"),
     (NOTED, COLUMNS | {"document": "doc"}, "document=: unknown column 'doc'"),
     (NOTED, COLUMNS | {"document_weight": "use"}, "'use' cannot be both query_weight and document_weight"),

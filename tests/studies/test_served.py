@@ -132,6 +132,25 @@ def test_new_data_of_letor_have_numbers_for_names_and_weights_count(stored, tmp_
     assert one["difference"] != pytest.approx(right["difference"], abs=1e-3)
 
 
+def test_the_first_run_says_which_labels_and_weights_judge_both(stored, command, tmp_path):
+    runs = stored("first"), stored("second")
+    own = {"label": "bought", "query": "session"}
+    read = own, {"label": "wrong", "labels": [1.5], "query": "session", "query_weight": "weight"}
+    for run, section in zip(runs, read, strict=True):
+        values = json.loads((run / "result.json").read_text())
+        values["configuration"]["data"] |= section
+        (run / "result.json").write_text(json.dumps(values))
+    new = frame(2)
+    new.assign(wrong=2 - new.bought, weight=1 + new.session % 7).to_csv(tmp_path / "new.csv", index=False)
+    for one, other in (runs, runs[::-1]):
+        assert judge_on_new(one, tmp_path / "new.csv", other)["difference"] == 0
+    new.assign(bought="yes").to_csv(tmp_path / "texts.csv", index=False)
+    new.assign(price=new.price.where(new.index > 0)).to_csv(tmp_path / "gap.csv", index=False)
+    for name, fault in (("texts", "the label 'yes' in the column 'bought' is not a number"), ("gap", "is missing")):
+        refused = command("judge", "first", f"{name}.csv").stderr
+        assert f"{fault}; change it, or run again with a rule for it in [data] of the problem file\n" in refused
+
+
 def test_trees_are_compared_with_another_run(stored, tmp_path):
     run, other = stored("run", solver="lambdamart[n_trees=5]"), stored("other")
     frame(2).to_csv(tmp_path / "new.csv", index=False)

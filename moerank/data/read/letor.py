@@ -330,6 +330,6 @@ def _numbers_beside(path: Path, form: str, what: str) -> Vector:
     """Return the numbers in a file beside a LETOR file, each of which must have a form."""
     lines = "".join(line for _, line in read.text_lines(path)).rstrip().splitlines()
     for number, line in enumerate(lines, start=1):
-        if not re.fullmatch(form, line.strip(" \t")):
+        if not re.fullmatch(form, line.strip(" \t")) or not 0 < float(line) < float("inf"):
             raise ValueError(f"{path}, line {number}: {read.quoted(line)} is not {what}")
     return np.array(lines, np.float64)

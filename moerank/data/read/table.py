@@ -291,7 +291,7 @@ def _read(
     """Gather the documents of all batches: features piece by piece, everything else as a table of Arrow."""
     pieces: list[Floats] = []
     others, n_rows, n_features = [], 0, len(columns.features)
-    for batch in table_reader(path).batches(path, columns.all, columns.texts):
+    for batch in _batches(path, columns.all, columns.texts):
         features = batch.select(list(columns.features))
         dtype = dtype or (np.float32 if set(features.schema.types) == {pa.float32()} else np.float64)
         n_bytes = (n_rows + batch.num_rows) * (n_features * np.dtype(dtype).itemsize + 16)  # with label and query
@@ -311,7 +311,7 @@ def _read(
         if array == "documents":
             arrays[array] = np.array(_ids(table[name], path, name, "document").to_pylist()).astype(np.str_)
         else:
-            arrays[array] = np.asarray(_numbers(table[name], path, name), np.float64)
+            arrays[array] = _weights(table[name], path, name)
     if (weights := arrays.get("query_weights")) is not None:
         arrays["query_weights"] = weights[offsets[:-1]]
         same = weights == np.repeat(arrays["query_weights"], np.diff(offsets))
@@ -319,6 +319,16 @@ def _read(
         _require(same, lambda i: f"{other}; give all rows of a query one weight")
     qid = np.repeat(ids, np.diff(offsets))
     return read.Documents(read.joined(pieces, n_features, pieces[0].dtype), y, qid, columns.features, **arrays)
+
+
+def _batches(path: Path, columns: Sequence[str], texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield columns block by block; in those of `texts`, categories and texts of any type are strings."""
+    for batch in table_reader(path).batches(path, columns, texts):
+        schema = batch.schema
+        for name in texts:
+            if re.match("large_string|string_view|dictionary", str(schema.field(name).type)):
+                schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
+        yield batch.cast(schema)
 
 
 def _require(right: Mask, reason: Callable[[int], str], row: int = 0) -> None:
@@ -334,6 +344,15 @@ def _numbers(column: pa.Array | pa.ChunkedArray, path: Path, name: str) -> Array
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         raise ValueError(f"{path}: the column {name!r} holds {kind}, not plain numbers; {NOT_NUMBERS}")
     return arrow_numbers(column)
+
+
+def _weights(column: pa.ChunkedArray, path: Path, name: str) -> Array:
+    """Return a column of positive numbers."""
+    weights, where = np.asarray(_numbers(column, path, name), np.float64), f"in the column {name!r} is"
+    _require(~np.isnan(weights), lambda i: f"the weight {where} missing; every row needs one")
+    right = (weights > 0) & np.isfinite(weights)
+    _require(right, lambda i: f"the weight {weights[i]:g} {where} not a positive, finite number; change it")
+    return weights
 
 
 def _fill(target: Floats, values: Array, name: str, row: int, *, nulls: bool) -> None:
@@ -352,11 +371,18 @@ def checked_labels_rule(labels: object) -> Labels | None:
         return None
     if isinstance(labels, Mapping):
         check_at_least(0, MOST_LABEL, **{f"labels of {text!r}": label for text, label in labels.items()})
-        return {str(text): int(label) for text, label in labels.items()}
+        return {text: int(label) for key, label in labels.items() for text in _spellings(key)}
     limits = doubles(labels, "labels").tolist() if isinstance(labels, Sequence) and not isinstance(labels, str) else []
     if not limits or not all(map(isfinite, limits)) or any(b <= a for a, b in pairwise(limits)):
         raise ValueError(f"labels is {labels!r}; give the label of each text, such as {{E = 3}}, or increasing limits")
     return tuple(limits)
+
+
+def _spellings(key: object) -> tuple[str, ...]:
+    """Return how tables write a key of `labels`."""
+    if isinstance(key, bool | np.bool_):
+        return TRUE if key else FALSE
+    return (str(key), f"{key:.0f}") if isinstance(key, float) and key.is_integer() else (str(key),)
 
 
 def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | None) -> Integers:
@@ -371,7 +397,7 @@ def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | Non
     if pa.types.is_string(column.type):
         numbers, boolean, wrong = parsed_numbers(column.combine_chunks())
         wrong = wrong | (boolean & (not boolean.all()))
-        remedy = "give the label of each text, such as labels = {good = 1, bad = 0}, or --labels good=1,bad=0"
+        remedy = "give the label of each text, such as labels = {good = 1}, or moerank init --labels good=1,bad=0"
         _require(~wrong, lambda i: f"the label {read.quoted(column[i].as_py())} {where} not a number; {remedy}")
         values = np.asarray(numbers, np.float64)
     else:
@@ -388,7 +414,7 @@ def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | Non
 
 def _ids(column: pa.ChunkedArray, path: Path, name: str, what: str) -> pa.Array:
     """Return the ids of queries or documents: integers or texts."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
         raise ValueError(f"{path}: the column {name!r} holds {kind}, which are not ids; make texts")
     if pa.types.is_floating(kind):
@@ -465,9 +491,8 @@ def usual_column(present: Iterable[str], names: Sequence[str]) -> str | None:
 
 def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]:
     """Return the first rows of all columns of a table, those of a CSV file as texts."""
-    reader, batches, size = table_reader(path), [], 0
-    names = reader.names(path, ())
-    for batch in reader.batches(path, names, names):
+    batches, size, names = list[pa.RecordBatch](), 0, table_reader(path).names(path, ())
+    for batch in _batches(path, names, names):
         batches.append(batch)
         size += batch.num_rows
         if size >= n_rows:
