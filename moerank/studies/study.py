@@ -135,6 +135,8 @@ def read_solvers(requested: RequestedSolvers, **given_as: bool) -> list[Solver]:
     return _distinct(solvers, TWO_SOLVERS)
 
 
+ABLATE = "ablate needs a base and other solvers: {'base': 'mofsrank', 'without ensemble': …}"
+
 TWO_SOLVERS = "two solvers are called {}; name one of them with solvers={{'a name': …}}"
 
 ProblemOrSolver = TypeVar("ProblemOrSolver", Problem, Solver)
@@ -278,12 +280,18 @@ class Study:
         tune: bool = True,
     ) -> None:
         check_at_least(1, MOST_CELLS, seeds=seeds)
+        if not (folds is None or isinstance(folds, Iterable)):
+            raise ValueError(
+                f"folds must be a sequence of numbers, not {folds}. Write folds=[{folds}] for this fold alone"
+            )
+        if not (ablate is None or isinstance(ablate, Mapping)):
+            raise ValueError(ABLATE)
         given_as = {"own": own, "tune": tune}
         named = [(name, given if isinstance(given, str) else {name: given}) for name, given in (ablate or {}).items()]
         parts = [read_solvers(given, **given_as)[0] for _, given in named]
         ablation = {solver.label: name for solver, (name, _) in zip(parts, named, strict=True)}
         if parts and len(ablation) < max(2, len(parts)):
-            raise ValueError("ablate needs a base and other solvers: {'base': 'mofsrank', 'without ensemble': …}")
+            raise ValueError(ABLATE)
         distinct = tuple(_distinct([*read_solvers(solvers, **given_as), *parts], TWO_SOLVERS))
         requested = None if folds is None else tuple(folds)
         named_folds: dict[tuple[int, ...], list[Problem]] = {}
@@ -429,6 +437,15 @@ class Study:
             ``solvers``, ``fold``, ``metric`` and ``paper``; see `moerank.figures.StudyFigure.draw`.
         """
         return resolve_name("moerank.figures:draw_study")(self, name, problem, **options)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the report of ``moerank report`` as one web page, by default ``report.html`` in the folder."""
+        path, content = (
+            Path(path or self.out / "report.html"),
+            resolve_name("moerank.reports.study_report:Report")(self),
+        )
+        replace_file(path, resolve_name("moerank.reports.rendering:html_report")(content).encode())
+        return path
 
 
 def warn_of_failures(failed: Mapping[Any, Json], n_cells: int, remedy: str) -> None:

@@ -175,6 +175,16 @@ def test_results_are_read_as_one_table(undisturbed, tiny_problem, tmp_path):
         read_results("nowhere")
 
 
+def test_a_study_writes_its_report(undisturbed, tmp_path):
+    path = Study.load(undisturbed).report(tmp_path / "page.html")
+    assert path == tmp_path / "page.html" and "<h1>Feature selection on tiny</h1>" in path.read_text()
+
+
+def test_one_fold_is_a_sequence_too(tiny_problem):
+    with pytest.raises(ValueError, match=r"^folds must be a sequence of numbers, not 2\. Write folds=\[2\] for this"):
+        Study([tiny_problem], "rankrls", folds=2)
+
+
 def test_states_are_told_by_the_files_alone(undisturbed, tiny_problem_file, tmp_path):
     study = Study([tiny_problem_file], SOLVERS, tmp_path, folds=[1, 2], seeds=2)
     assert set(study.states().values()) == {"open"}
