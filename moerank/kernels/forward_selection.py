@@ -42,8 +42,8 @@ def greedy_rank_rls(
 
     With S the selected features and G = (X_Sᵀ X_S + ridge · I)⁻¹ over documents, the recursion holds a = G y, C = G Xᵀ,
     and for each query Q the leave-query-out residuals p_Q = (G_QQ)⁻¹ a_Q and U_Q = (G_QQ)⁻¹ C_Q. A new feature
-    changes G by a matrix of rank one, so neither its error nor the update solves a linear system. The weights solve one:
-    X_S a would lose them in rounding where ridge is small.
+    changes G by a matrix of rank one, so neither its error nor the update solves a linear system. The weights solve
+    one, because X_S a loses them in rounding where ridge is small.
 
     O(n_steps · n_documents · n_features) time, O(n_documents · n_features) memory. Ties go to the first feature.
 

@@ -42,10 +42,10 @@ class RankerAdapter(BaseEstimator):
     Every individual is a clone that is trained on its own columns of X. It uses one thread unless the ranker sets a
     number, because individuals are small and many, and sums over several threads may differ in their last bits. A
     ranker with a ``coef_`` of one number per feature, by which its `predict` scores, counts as linear: the population
-    is then an array of weights, without the intercept, which moves no document. All others make a `FittedPopulation`, which can score documents
-    but has no weights for the ensemble stage to add up. An individual with constant features only, on which the
-    rankers of this package refuse to train, scores every document alike. A `pair_mask` is refused, because training
-    on documents cannot leave out single pairs.
+    is then an array of weights, without the intercept, which moves no document. All others make a `FittedPopulation`,
+    which can score documents but has no weights for the ensemble stage to add up. An individual with constant features
+    only, on which the rankers of this package refuse to train, scores every document alike. A `pair_mask` is refused,
+    because training on documents cannot leave out single pairs.
 
     Examples
     --------

@@ -150,7 +150,7 @@ def finite_scores(scores: Matrix, ranker: str) -> Matrix:
     return scores
 
 
-# Rows that are scored to compare a `predict` with other scores, and how far both may differ relative to the largest sum.
+# Rows on which a `predict` is compared with other scores, and how far both may differ relative to the largest sum.
 COMPARED_ROWS, SAME_SCORES = 300, 1e-5
 
 
@@ -165,9 +165,9 @@ def is_own(ranker: object) -> bool:
 
 
 def weights_of(ranker: Any, X: Matrix) -> NDArray[np.float64] | None:
-    """Return the ``coef_`` of a ranker trained on X if it has a number for each column and tells the order of documents.
+    """Return the ``coef_`` of a ranker trained on X if it has a number for each column, and the ranker scores by it.
 
-    It does not in a class of somebody else whose `predict` is not X @ coef_ up to a constant on some rows.
+    A class of somebody else does not if its `predict` differs from X @ coef_ by more than a constant on some rows.
     """
     coef = np.ravel(getattr(ranker, "coef_", ()))
     if len(coef) != X.shape[1]:

@@ -475,7 +475,9 @@ class SearchStudy:
     def finding(self) -> str:
         """Return in a sentence how the searches differ from the last one in the hypervolume share; see `tests`."""
         tests = self.tests()
-        most = int(tests["runs"].max()) if len(tests) else 0
+        if tests.empty:
+            return "No two searches have runs of the same problem and seed: there is nothing to compare"
+        most = int(tests["runs"].max())
         if len(tests) * 2.0 ** (1 - most) > statistics.LEVEL:
             return f"{most} runs of each search on each problem: too few to tell a difference"
         better, worse, level = ((tests["sign"] == symbol).sum() for symbol in "+−=")

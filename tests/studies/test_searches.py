@@ -340,6 +340,7 @@ def test_a_search_that_fails_is_told_and_stops_no_other(tmp_path):
     with pytest.warns(UserWarning, match=r"2 of 4 cells failed, first bad, daea, seed 0: ArithmeticError: no values"):
         study.run()
     assert len(study.runs()) == 2
+    assert study.finding() == "No two searches have runs of the same problem and seed: there is nothing to compare"
     mended = SearchStudy(problems | {"bad": Knapsack()}, daea, tmp_path, n_evaluations=50, seeds=2)
     assert len(mended.run().runs()) == 4
 
