@@ -99,14 +99,10 @@ class Metric(ABC):
     def _in_bounds(self, data: RankingData, scores: Matrix) -> Matrix:
         """Return `values`, and refuse those that are not between 0 and 1."""
         values = self.values(data, scores)
-        within = (values >= -ROUNDING) & (values <= 1.0 + ROUNDING)
-        if not within.all():
-            query, individual = np.argwhere(~within)[0]
-            where = f"query {data.qid[data.offsets[query]]} of {data.name}"
-            raise ValueError(
-                f"{self.name} is {values[query, individual]:g} for {where}, not between 0 and 1. Divide its values by "
-                "the largest possible one"
-            )
+        if len(outside := np.argwhere(~(np.abs(values - 0.5) <= 0.5 + ROUNDING))):
+            query, individual = outside[0]
+            found = f"{values[query, individual]:g} for query {data.qid[data.offsets[query]]} of {data.name}"
+            raise ValueError(f"{self.name} is {found}. Return values between 0 and 1")
         return values
 
     @overload

@@ -278,7 +278,7 @@ def test_values_that_are_not_between_0_and_1_are_refused_wherever_they_are_taken
         lambda: Revenue().mean_of_linear(data, W),
         lambda: Revenue().can_differ(data),
     ):
-        with pytest.raises(ValueError, match=r"^revenue is 100 for query 8 of data, not between 0 and 1\. Divide"):
+        with pytest.raises(ValueError, match=r"^revenue is 100 for query 8 of data\. Return values between 0 and 1$"):
             call()
 
 

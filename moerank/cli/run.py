@@ -263,8 +263,7 @@ def _next(result: Result, out: Path, command: list[str]) -> str:
     if decision == "keep" or (rival and decision != "none"):
         trees = rival or result.configuration["backend"]["name"] == "additive"
         name, option = ("lambdamart", "--set=search.refit=lambdamart") if trees else ("additive", "--backend=additive")
-        pairs = zip(command, ["", *command], strict=False)  # each part with the one before it
-        same = [part for part, before in pairs if "--out" not in (before, part.partition("=")[0])]
+        same = [x for x, last in zip(command, ["", *command], strict=False) if "--out" not in (last, x.split("=")[0])]
         again = shlex.join([*same, option, "--out", f"{out}-{name}"])
         if not result.configuration["search"].get("refit"):
             return f"  Next: {'label more queries, or ' * (not rival)}try another ranker:\n  {again}"

@@ -67,10 +67,7 @@ def frequency_figure(view: View) -> Figure:
     finding = f"Most frequent: {labels[0]}, which {solvers} chose in more than half of the runs"
     notes = [
         "Cells: per cent of the runs. Below the solvers: mean Jaccard index of two runs (corrected for chance).",
-        named(
-            "Not the best of their family on validation queries, and not drawn",
-            [s for s in selecting if s not in shown],
-        ),
+        named("Not drawn, as one of their family is better by validation", [s for s in selecting if s not in shown]),
         named("Not drawn, because they offer a single size", [s for s in by_solver if s not in selecting]),
     ]
     return finished(figure, axes, FEATURE_HEIGHT * len(order), finding, " ".join(filter(None, notes)))

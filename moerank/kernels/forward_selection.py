@@ -18,7 +18,7 @@ from moerank.kernels.lanes import lanes, load, spread, store
 
 GROUP_SIZE = lanes(np.float64)
 
-# Smallest share of xᵀGx that must remain without a query, or rounding decides about the error.
+# Smallest share of 1 + xᵀGx that must remain without a query, or rounding decides about the error.
 LEAST_SHARE = 1e-13
 
 # C and U (n_blocks · n_documents, lanes), and xᵀC, Cᵀy and the result of `_changes`, each (n_blocks, lanes).
@@ -98,10 +98,9 @@ def _select(best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument
         factor = -d - g[q] * inner
         for i in range(begin, end):
             p[i] += factor * scaled[i]
-        for i in range(begin, end):  # the feature is 0 from now on
-            C[block * n_documents + i, lane] = U[block * n_documents + i, lane] = 0.0
+            C[block * n_documents + i, lane] = U[block * n_documents + i, lane] = 0.0  # the feature is gone
     a += -d * column
-    power -= change * change / c
+    power[:] = np.maximum(power - change * change / c, 0.0)
     target -= change * target[block, lane]
     power[block, lane] = target[block, lane] = change[block, lane] = 0.0
 
@@ -183,7 +182,7 @@ def _update_and_try(by_feature: ByFeature, by_document: ByDocument, by_query: By
             for j in range(GROUP_SIZE):
                 d = target[b, j] / (1.0 + power[b, j])
                 share = ahead[0, j] - (1.0 + power[b, j])
-                weight = 1.0 / share if share < -LEAST_SHARE * power[b, j] else np.nan
+                weight = 1.0 / share if share < -LEAST_SHARE * (1.0 + power[b, j]) else np.nan
                 factor[0, j] = d + weight * (inner[0, j] - d * ahead[0, j])
             factors = load(factor, 0)
             for i in range(begin, end):

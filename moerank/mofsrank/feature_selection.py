@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain, combinations, islice
 from math import comb
-from typing import Any
 
 import numpy as np
 from pymoo.core.mutation import Mutation
@@ -102,7 +101,7 @@ class FeatureSelection(Stage):
         *,
         unit: Unit = "pair",
         objectives: Sequence[ObjectiveLike] = FRONT,
-        limits: Limits | Mapping[str, Any] = UNLIMITED,
+        limits: Limits | Mapping[str, object] = UNLIMITED,
         by_group: bool = FEATURE_DEFAULTS.by_group,
         adaptive: bool = True,
         form: Form = FEATURE_DEFAULTS.form,

@@ -72,9 +72,6 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
     # Advice for a fit that found no feature to rank by.
     _remedy = "check that the labels depend on the features, and that the features have comparable scales"
 
-    # Whether scores are sums of weights where there is a `coef_`; a class of a user may score in another way.
-    _linear: bool = True
-
     # Whether only the order of a feature's values matters, as in trees, so that its scale does not.
     _by_thresholds: ClassVar[bool] = False
 
@@ -163,9 +160,9 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         if not np.ptp(predicted - scores) <= SAME_SCORES * np.abs(scores).max():
             raise ValueError(
                 f"{type(self).__name__}.predict differs from its _scores, by which searches and studies rank. Change "
-                "_scores, and leave predict as it is"
+                "_scores alone"
             )
-        self._linear = weights_of(plain, X) is not None
+        self._linear = weights_of(plain, X) is not None  # read by `Model.of`
 
     def predict(self, X: RankingData | ArrayLike) -> Vector:
         """Return the scores (n_documents,) of the rows of X, which has all features; higher ranks higher.

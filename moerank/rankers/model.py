@@ -170,14 +170,11 @@ def weights_of(ranker: Any, X: Matrix) -> NDArray[np.float64] | None:
     A class of somebody else does not if its `predict` differs from X @ coef_ by more than a constant on some rows.
     """
     coef = np.ravel(getattr(ranker, "coef_", ()))
-    if len(coef) != X.shape[1]:
-        return None
-    if not is_own(ranker):
-        rows = np.asarray(some_rows(X), np.float64)
-        scores = finite_scores(np.asarray(ranker.predict(rows), np.float64).ravel(), type(ranker).__name__)
-        if np.ptp(scores - rows @ coef) > SAME_SCORES * np.max(np.abs(rows) @ np.abs(coef)):
-            return None
-    return coef
+    if len(coef) != X.shape[1] or is_own(ranker):
+        return coef if len(coef) == X.shape[1] else None
+    rows = np.asarray(some_rows(X), np.float64)
+    scores = finite_scores(np.asarray(ranker.predict(rows), np.float64).ravel(), type(ranker).__name__)
+    return coef if np.ptp(scores - rows @ coef) <= SAME_SCORES * np.max(np.abs(rows) @ np.abs(coef)) else None
 
 
 # Keys of model.json that say where a model comes from, and are not part of it.

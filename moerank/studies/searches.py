@@ -302,9 +302,8 @@ class SearchStudy:
             return TargetFront(statistics.joint_front([self._references[name]]), "Reference front of long runs")
         if (proved := deepcopy(self.problems[name]).pareto_front()) is not None:
             return TargetFront(statistics.joint_front([proved]), "Proved front")
-        found = [front for front in fronts if len(front)]
-        joint = statistics.joint_front(found) if found else np.empty((0, self.problems[name].n_obj))
-        return TargetFront(joint, "Joint front of all runs")
+        found: list[ArrayLike] = [np.empty((0, self.problems[name].n_obj)), *filter(len, fronts)]
+        return TargetFront(statistics.joint_front(found), "Joint front of all runs")
 
     def frame(self, most: float | None = None, count: str = "evaluations") -> pd.DataFrame:
         """Return a row for each finished run, with the quality of its front after `most` evaluations.
@@ -475,9 +474,9 @@ class SearchStudy:
     def finding(self) -> str:
         """Return in a sentence how the searches differ from the last one in the hypervolume share; see `tests`."""
         tests = self.tests()
-        if tests.empty:
+        most = int(tests["runs"].max()) if len(tests) else 0
+        if not most:
             return "No two searches have runs of the same problem and seed: there is nothing to compare"
-        most = int(tests["runs"].max())
         if len(tests) * 2.0 ** (1 - most) > statistics.LEVEL:
             return f"{most} runs of each search on each problem: too few to tell a difference"
         better, worse, level = ((tests["sign"] == symbol).sum() for symbol in "+−=")
@@ -496,11 +495,10 @@ class SearchStudy:
             said.append(f"Mean ranks: {ranked}{few}")
         origins = pd.Series({name: target.origin for name, target in targets.items()})
         said += [f"{origin}: {', '.join(mine.index)}" for origin, mine in origins.groupby(origins, sort=False)]
-        runs = self.runs()
-        empty = [f"{cell.problem_name}, {cell.algorithm_name}" for cell, run in runs.items() if not run.F]
-        if empty:
-            where = "; ".join(sorted(set(empty)))
-            said.append(f"No feasible solution, hence a hypervolume of 0, in {len(empty)} of {len(runs)} runs: {where}")
+        empty = sorted(
+            {f"{cell.problem_name}, {cell.algorithm_name}" for cell, run in self.runs().items() if not run.F}
+        )
+        said += [f"Runs without a feasible solution, hence a hypervolume of 0: {'; '.join(empty)}"] * bool(empty)
         if "staircase" in self.algorithms and (seen := [name for name in targets if name in SUITES["moerank-6"]]):
             said.append(f"Staircase was developed on {', '.join(seen)}")
         return [f"{sentence}." for sentence in said]

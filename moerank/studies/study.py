@@ -135,8 +135,6 @@ def read_solvers(requested: RequestedSolvers, **given_as: bool) -> list[Solver]:
     return _distinct(solvers, TWO_SOLVERS)
 
 
-ABLATE = "ablate needs a base and other solvers: {'base': 'mofsrank', 'without ensemble': …}"
-
 TWO_SOLVERS = "two solvers are called {}; name one of them with solvers={{'a name': …}}"
 
 ProblemOrSolver = TypeVar("ProblemOrSolver", Problem, Solver)
@@ -225,7 +223,7 @@ class Study:
         that return one.
     out : path
         The folder of the study. Finished cells in it do not run again, and earlier requests in it stay.
-    folds : sequence of int, optional
+    folds : int or sequence of int, optional
         By default all folds of each problem.
     seeds : int, default 1
         Runs of each randomised solver; the others run once. An estimator is randomised if its ``random_state`` is None,
@@ -271,7 +269,7 @@ class Study:
         solvers: RequestedSolvers = (),
         out: str | Path = "results/study",
         *,
-        folds: Iterable[int] | None = None,
+        folds: int | Iterable[int] | None = None,
         seeds: int = 1,
         data: str | Path | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -280,20 +278,15 @@ class Study:
         tune: bool = True,
     ) -> None:
         check_at_least(1, MOST_CELLS, seeds=seeds)
-        if not (folds is None or isinstance(folds, Iterable)):
-            raise ValueError(
-                f"folds must be a sequence of numbers, not {folds}. Write folds=[{folds}] for this fold alone"
-            )
-        if not (ablate is None or isinstance(ablate, Mapping)):
-            raise ValueError(ABLATE)
         given_as = {"own": own, "tune": tune}
-        named = [(name, given if isinstance(given, str) else {name: given}) for name, given in (ablate or {}).items()]
+        asked = ablate if isinstance(ablate, Mapping) else {} if ablate is None else {"base": ablate}  # refused below
+        named = [(name, given if isinstance(given, str) else {name: given}) for name, given in asked.items()]
         parts = [read_solvers(given, **given_as)[0] for _, given in named]
         ablation = {solver.label: name for solver, (name, _) in zip(parts, named, strict=True)}
         if parts and len(ablation) < max(2, len(parts)):
-            raise ValueError(ABLATE)
+            raise ValueError("ablate needs a base and other solvers: {'base': 'mofsrank', 'without ensemble': …}")
         distinct = tuple(_distinct([*read_solvers(solvers, **given_as), *parts], TWO_SOLVERS))
-        requested = None if folds is None else tuple(folds)
+        requested = None if folds is None else tuple(folds) if isinstance(folds, Iterable) else (folds,)
         named_folds: dict[tuple[int, ...], list[Problem]] = {}
         for problem in read_problems(problems, settings or {}):
             named_folds.setdefault(folds_of(problem, requested, data), []).append(problem)
@@ -440,11 +433,8 @@ class Study:
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the report of ``moerank report`` as one web page, by default ``report.html`` in the folder."""
-        path, content = (
-            Path(path or self.out / "report.html"),
-            resolve_name("moerank.reports.study_report:Report")(self),
-        )
-        replace_file(path, resolve_name("moerank.reports.rendering:html_report")(content).encode())
+        path, report = Path(path or self.out / "report.html"), resolve_name("moerank.reports.study_report:Report")
+        replace_file(path, resolve_name("moerank.reports.rendering:html_report")(report(self)).encode())
         return path
 
 
