@@ -37,6 +37,8 @@ Plan = tuple[Array, ...]
 SCORED_BLOCK = 4096
 # The largest label y for which 2^y fits a 64-bit integer; a larger number is no grade of relevance.
 LARGEST_EXP2_LABEL = 62
+# How far rounding may bring a value of a metric beyond 0 and 1.
+ROUNDING = 1e-9
 
 
 class Metric(ABC):
@@ -86,11 +88,22 @@ class Metric(ABC):
         Raises
         ------
         ValueError
-            For scores that are NaN, infinite or not one per document, and for labels too large for the gain.
+            For scores that are NaN, infinite or not one per document, for labels too large for the gain, and for values
+            of a metric of yours that are not between 0 and 1.
         """
         require_data(data)
         checked = checked_scores(scores, data.n_documents, data.name)
-        return self.values(data, checked.reshape(data.n_documents, -1)).reshape(data.n_queries, *checked.shape[1:])
+        values = self._in_bounds(data, checked.reshape(data.n_documents, -1))
+        return values.reshape(data.n_queries, *checked.shape[1:])
+
+    def _in_bounds(self, data: RankingData, scores: Matrix) -> Matrix:
+        """Return `values`, and refuse those that are not between 0 and 1."""
+        values = self.values(data, scores)
+        if len(outside := np.argwhere(~(np.abs(values - 0.5) <= 0.5 + ROUNDING))):
+            query, individual = outside[0]
+            found = f"{values[query, individual]:g} for query {data.qid[data.offsets[query]]} of {data.name}"
+            raise ValueError(f"{self.name} is {found}. Return values between 0 and 1")
+        return values
 
     @overload
     def score(self, data: RankingData, scores: np.ndarray[tuple[int], np.dtype[Any]] | Sequence[float]) -> float: ...
@@ -120,7 +133,7 @@ class Metric(ABC):
         best_first = [data.y.astype(np.float64)]
         if data.document_weights is not None:
             best_first.append(data.document_weights)
-        values = self.values(data, np.column_stack([*best_first, *(-scores for scores in best_first)]))
+        values = self._in_bounds(data, np.column_stack([*best_first, *(-scores for scores in best_first)]))
         return values.min(axis=1) != values.max(axis=1)
 
     def scorer(self) -> Any:
@@ -159,7 +172,7 @@ class Metric(ABC):
         (n_individuals,). Runs in one thread, without the interpreter lock, in time O(n_individuals · Σ_q n_relevant ·
         n_documents).
         """
-        return mean_over_queries(data.weighed(self.values(data, scores)))
+        return mean_over_queries(data.weighed(self._in_bounds(data, scores)))
 
     def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the values, shape (n_queries, n_individuals), of the linear rankers W, without checking the input.
@@ -167,7 +180,7 @@ class Metric(ABC):
         `W`, of shape (n_individuals, n_features), is float64. The values equal those of `per_query` bit for bit. The
         metrics of this package never hold all scores at once, and use `workers` threads, whose number changes no bit.
         """
-        return self.values(data, linear_scores(data.X, W))
+        return self._in_bounds(data, linear_scores(data.X, W))
 
     def mean_of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the mean over the queries for each linear ranker, shape (n_individuals,); see `of_linear`."""
@@ -208,6 +221,9 @@ class _CountedMetric(Metric):
 
     def values(self, data: RankingData, scores: Matrix) -> Matrix:
         return self._kernel(read_only(scores), data.offsets, *self._plan_of(data))
+
+    def _in_bounds(self, data: RankingData, scores: Matrix) -> Matrix:
+        return self.values(data, scores)  # within them by definition
 
     def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         # The kernels that count up to rank 16 compute gains only.

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moerank.data import RankingData
-from moerank.metrics import ERR, MAP, MRR, NDCG, Hit, MeanNDCG, Precision, Recall, make_metric
+from moerank.metrics import ERR, MAP, MRR, NDCG, Hit, MeanNDCG, Metric, Precision, Recall, make_metric
 
 METRICS = [
     NDCG(1),
@@ -261,6 +261,25 @@ def test_bad_scores_are_refused_by_place(scores, message):
     for method in (NDCG(2).score, NDCG(2).per_query, MAP().score):
         with pytest.raises(ValueError, match=f"data: .*{message}"):
             method(data, scores)
+
+
+class Revenue(Metric):
+    name = "revenue"
+
+    def values(self, data, scores):
+        return np.array([[0.5] * scores.shape[1], [100.0] * scores.shape[1]])
+
+
+def test_values_that_are_not_between_0_and_1_are_refused_wherever_they_are_taken():
+    data, W = labelled([0, 1, 2, 1], [7, 7, 8, 8]), np.ones((2, 1))
+    for call in (
+        lambda: Revenue().per_query(data, np.arange(4.0)),
+        lambda: Revenue().score(data, np.arange(4.0)),
+        lambda: Revenue().mean_of_linear(data, W),
+        lambda: Revenue().can_differ(data),
+    ):
+        with pytest.raises(ValueError, match=r"^revenue is 100 for query 8 of data\. Return values between 0 and 1$"):
+            call()
 
 
 def test_labels_too_large_for_the_exponential_gain():

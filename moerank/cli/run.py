@@ -263,7 +263,8 @@ def _next(result: Result, out: Path, command: list[str]) -> str:
     if decision == "keep" or (rival and decision != "none"):
         trees = rival or result.configuration["backend"]["name"] == "additive"
         name, option = ("lambdamart", "--set=search.refit=lambdamart") if trees else ("additive", "--backend=additive")
-        again = shlex.join([*command, option, "--out", f"{out}-{name}"])
+        same = [x for x, last in zip(command, ["", *command], strict=False) if "--out" not in (last, x.split("=")[0])]
+        again = shlex.join([*same, option, "--out", f"{out}-{name}"])
         if not result.configuration["search"].get("refit"):
             return f"  Next: {'label more queries, or ' * (not rival)}try another ranker:\n  {again}"
         if decision == "keep":

@@ -65,9 +65,12 @@ def frequency_figure(view: View) -> Figure:
     axes.tick_params(length=0)
     solvers = f"{often} of {len(selecting)} solvers" if len(selecting) > 1 else selecting[0] if often else "no solver"
     finding = f"Most frequent: {labels[0]}, which {solvers} chose in more than half of the runs"
-    left_out = named("Not drawn, because they offer a single size", [s for s in by_solver if s not in selecting])
-    meaning = "Cells: per cent of the runs. Below the solvers: mean Jaccard index of two runs (corrected for chance)."
-    return finished(figure, axes, FEATURE_HEIGHT * len(order), finding, f"{meaning} {left_out}".strip())
+    notes = [
+        "Cells: per cent of the runs. Below the solvers: mean Jaccard index of two runs (corrected for chance).",
+        named("Not drawn, as one of their family is better by validation", [s for s in selecting if s not in shown]),
+        named("Not drawn, because they offer a single size", [s for s in by_solver if s not in selecting]),
+    ]
+    return finished(figure, axes, FEATURE_HEIGHT * len(order), finding, " ".join(filter(None, notes)))
 
 
 def _stability(runs: Sequence[Sequence[int]], n_features: int) -> str:

@@ -11,12 +11,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.kernels.algebra import dot
+from moerank.arrays import Integers, Matrix, Vector
+from moerank.kernels.algebra import dot, factorise, plus_ridge, product, solve, square
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import lanes, load, spread, store
 
 GROUP_SIZE = lanes(np.float64)
+
+# Smallest share of 1 + xᵀGx that must remain without a query, or rounding decides about the error.
+LEAST_SHARE = 1e-13
 
 # C and U (n_blocks · n_documents, lanes), and xᵀC, Cᵀy and the result of `_changes`, each (n_blocks, lanes).
 ByFeature: TypeAlias = tuple[Matrix, Matrix, Matrix, Matrix, Matrix]
@@ -39,7 +42,8 @@ def greedy_rank_rls(
 
     With S the selected features and G = (X_Sᵀ X_S + ridge · I)⁻¹ over documents, the recursion holds a = G y, C = G Xᵀ,
     and for each query Q the leave-query-out residuals p_Q = (G_QQ)⁻¹ a_Q and U_Q = (G_QQ)⁻¹ C_Q. A new feature
-    changes G by a matrix of rank one, so neither its error nor the update solves a linear system.
+    changes G by a matrix of rank one, so neither its error nor the update solves a linear system. The weights solve
+    one, because X_S a loses them in rounding where ridge is small.
 
     O(n_steps · n_documents · n_features) time, O(n_documents · n_features) memory. Ties go to the first feature.
 
@@ -47,7 +51,7 @@ def greedy_rank_rls(
     without Q‖².
 
     Returns the features in the order of their selection (n_steps,), and the error (n_steps,) and the weights (n_steps,
-    n_features) after each step.
+    n_features) after each step. The errors are NaN from the step on in which rounding decides about one.
     """
     n_features, n_documents = X.shape
     by_feature = _begin(X, y, ridge)
@@ -55,14 +59,20 @@ def greedy_rank_rls(
     by_document = a, y.copy(), np.zeros(n_documents), np.zeros(n_documents)
     by_query = offsets, *np.zeros((2, len(offsets) - 1))
     left = np.ones(n_features, np.bool_)
-    order, errors = np.empty(n_steps, np.int64), np.empty(n_steps)
+    order, errors = np.zeros(n_steps, np.int64), np.full(n_steps, np.nan)
     W = np.zeros((n_steps, n_features))
     for step in range(n_steps):
         error = _update_and_try(by_feature, by_document, by_query).ravel()[:n_features]
         order[step] = best = int(np.where(left, error, np.inf).argmin())
+        if not np.isfinite(error[best]):
+            return order, errors, W
         errors[step], left[best] = error[best], False
         _select(best, X, by_feature, by_document, by_query)
-        _weights(X, a, left, W[step])
+    first, chosen = np.tri(n_steps, dtype=np.bool_), X[order]
+    factor, target = factorise(plus_ridge(square(chosen), ridge), first[-1:])[0], product(chosen, y)
+    for step, w in enumerate(np.zeros((n_steps, n_steps))):
+        solve(factor, first[step], target, w)
+        W[step, order] = w
     return order, errors, W
 
 
@@ -88,17 +98,11 @@ def _select(best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument
         factor = -d - g[q] * inner
         for i in range(begin, end):
             p[i] += factor * scaled[i]
+            C[block * n_documents + i, lane] = U[block * n_documents + i, lane] = 0.0  # the feature is gone
     a += -d * column
-    power -= change * change / c
+    power[:] = np.maximum(power - change * change / c, 0.0)
     target -= change * target[block, lane]
-
-
-@kernel
-def _weights(X: Matrix, a: Vector, left: Mask, w: Vector) -> None:
-    """Write the weights of the selected features."""
-    for j in range(len(w)):
-        if not left[j]:
-            w[j] = dot(X[j], a)
+    power[block, lane] = target[block, lane] = change[block, lane] = 0.0
 
 
 @kernel
@@ -177,7 +181,8 @@ def _update_and_try(by_feature: ByFeature, by_document: ByDocument, by_query: By
             store(ahead, 0, odd)
             for j in range(GROUP_SIZE):
                 d = target[b, j] / (1.0 + power[b, j])
-                weight = 1.0 / (ahead[0, j] - (1.0 + power[b, j]))
+                share = ahead[0, j] - (1.0 + power[b, j])
+                weight = 1.0 / share if share < -LEAST_SHARE * (1.0 + power[b, j]) else np.nan
                 factor[0, j] = d + weight * (inner[0, j] - d * ahead[0, j])
             factors = load(factor, 0)
             for i in range(begin, end):

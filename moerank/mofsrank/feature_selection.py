@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain, combinations, islice
 from math import comb
@@ -56,7 +56,7 @@ class FeatureSelection(Stage):
     unit : {"pair", "document", "query"}, default "pair"
         Unit of the columns of `pair_masks`.
     objectives : sequence of str or Objective, default ("features", "error")
-    limits : Limits, optional
+    limits : Limits or mapping, optional
         Limits that every string keeps. The repair of `operators` enforces them, and other strings are refused. Costs
         and groups of the limits replace those of `train`.
     by_group : bool, default False
@@ -101,7 +101,7 @@ class FeatureSelection(Stage):
         *,
         unit: Unit = "pair",
         objectives: Sequence[ObjectiveLike] = FRONT,
-        limits: Limits = UNLIMITED,
+        limits: Limits | Mapping[str, object] = UNLIMITED,
         by_group: bool = FEATURE_DEFAULTS.by_group,
         adaptive: bool = True,
         form: Form = FEATURE_DEFAULTS.form,
@@ -113,6 +113,7 @@ class FeatureSelection(Stage):
         workers: int = 1,
     ) -> None:
         train.require_pairs()
+        limits = limits if isinstance(limits, Limits) else Limits(**limits)
         self.strings: FeatureStrings = FeatureStrings(train, limits, by_group=by_group)
         train, n_bits, n_features = self.strings.data, self.strings.n_bits, train.n_features
         backend = as_backend(backend)

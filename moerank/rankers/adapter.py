@@ -17,7 +17,7 @@ from moerank.metrics import Metric
 from moerank.rankers import population
 from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import RankingEstimator
-from moerank.rankers.model import Forest
+from moerank.rankers.model import Forest, finite_scores, weights_of
 from moerank.rankers.population import AnyRanker, FitnessBackend, FittedPopulation, Population
 from moerank.rankers.rank_rls import RankRLS
 from moerank.scikit_learn import BaseEstimator, clone
@@ -42,11 +42,11 @@ class RankerAdapter(BaseEstimator):
     -----
     Every individual is a clone that is trained on its own columns of X. It uses one thread unless the ranker sets a
     number, because individuals are small and many, and sums over several threads may differ in their last bits. A
-    ranker with a ``coef_`` of one number per feature counts as linear: the population is then an array of weights,
-    without the intercept, which moves no document. All others make a `FittedPopulation`, which can score documents
-    but has no weights for the ensemble stage to add up. An individual with constant features only, on which the
-    rankers of this package refuse to train, scores every document alike. A `pair_mask` is refused, because training
-    on documents cannot leave out single pairs.
+    ranker with a ``coef_`` of one number per feature, by which its `predict` scores, counts as linear: the population
+    is then an array of weights, without the intercept, which moves no document. All others make a `FittedPopulation`,
+    which can score documents but has no weights for the ensemble stage to add up. An individual with constant features
+    only, on which the rankers of this package refuse to train, scores every document alike. A `pair_mask` is refused,
+    because training on documents cannot leave out single pairs.
 
     Examples
     --------
@@ -87,7 +87,8 @@ class RankerAdapter(BaseEstimator):
                 "pair_mask; use instance_selection=False, or a backend that is trained on pairs, such as RankSVM"
             )
         usable = read_masks(train, None, feature_mask).features & varying_for(self.ranker, train)
-        trained_rankers = population.population_of([train_on(self.ranker, train, mask) for mask in usable], usable)
+        each = [train_on(self.ranker, train, mask) for mask in usable]
+        trained_rankers = population.population_of(each, usable, train.X)
         return trained_rankers if isinstance(trained_rankers, FittedPopulation) else trained_rankers.coefs
 
 
@@ -96,7 +97,7 @@ class ForeignRanker(RankingEstimator):
 
     It has ``fit`` and ``predict``, as in `RankerAdapter`. It uses the features that its ``get_support()`` returns, or
     all; a pipeline uses the features that its selectors leave, up to the first step that mixes features. It is linear
-    if it has a ``coef_`` of one number per feature.
+    if it has a ``coef_`` of one number per feature, by which its `predict` scores.
     """
 
     _additive = False
@@ -108,12 +109,12 @@ class ForeignRanker(RankingEstimator):
         trained: Any = train_on(self.ranker, train, np.ones(train.n_features, np.bool_))
         self.ranker_ = trained
         self.support_ = np.isin(np.arange(train.n_features), _columns_used(trained, train.n_features))
-        weights = np.asarray(getattr(trained, "coef_", ()), np.float64)
-        if weights.shape == (train.n_features,):
-            self.coef_ = weights
+        weights = weights_of(trained, train.X)
+        if weights is not None:
+            self.coef_ = np.asarray(weights, np.float64)
 
     def _scores(self, X: Vector) -> Vector:
-        return np.asarray(self.ranker_.predict(X), np.float64).reshape(-1)
+        return finite_scores(np.asarray(self.ranker_.predict(X), np.float64).reshape(-1), type(self.ranker_).__name__)
 
 
 def _columns_used(trained: object, n_features: int) -> Integers:
@@ -179,7 +180,7 @@ def train_on_subsets(
             finished[names[i]] = asdict(trained.forest_)
         if progress is not None:
             progress(len(rankers) / len(usable), len(rankers))
-    return population.population_of([rankers[i] for i in range(len(usable))], usable).take(row.ravel())
+    return population.population_of([rankers[i] for i in range(len(usable))], usable, train.X).take(row.ravel())
 
 
 def check_ranker(**rankers: object) -> None:

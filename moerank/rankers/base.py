@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import is_dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, overload
@@ -19,7 +20,7 @@ from moerank.kernels.newton import MAX_STEPS
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric, as_metric
 from moerank.rankers import arguments
-from moerank.rankers.model import finite_scores
+from moerank.rankers.model import SAME_SCORES, finite_scores, is_own, some_rows, weights_of
 from moerank.scikit_learn import BaseEstimator, ConvergenceWarning, TransformerMixin, check_is_fitted, clone
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_loss import PairLoss
@@ -145,9 +146,23 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         except np.linalg.LinAlgError as error:
             raise ValueError(f"{type(self).__name__}: {error}; scale the features, or change the parameters") from None
         finite_scores(self._scores(np.asarray(train.X[:1], np.float64)).reshape(1), type(self).__name__)
+        if not is_own(self):
+            self._compare_scores(np.asarray(some_rows(train.X), np.float64))
         for warning in self._fit_warnings():
             warnings.warn(f"{type(self).__name__} {warning}", ConvergenceWarning, stacklevel=2)
         return self
+
+    def _compare_scores(self, X: Matrix) -> None:
+        """Compare the `predict` of a user's class on a scaled table with its `_scores`, and these with its `coef_`."""
+        plain = copy(self)
+        plain.scaling_, plain.missing_, plain.missing_values_ = UNSCALED, None, ()
+        scores, predicted = plain._scores(X).reshape(len(X)), np.ravel(plain.predict(X))
+        if not np.ptp(predicted - scores) <= SAME_SCORES * np.abs(scores).max():
+            raise ValueError(
+                f"{type(self).__name__}.predict differs from its _scores, by which searches and studies rank. Change "
+                "_scores alone"
+            )
+        self._linear = weights_of(plain, X) is not None  # read by `Model.of`
 
     def predict(self, X: RankingData | ArrayLike) -> Vector:
         """Return the scores (n_documents,) of the rows of X, which has all features; higher ranks higher.

@@ -150,6 +150,33 @@ def finite_scores(scores: Matrix, ranker: str) -> Matrix:
     return scores
 
 
+# Rows on which a `predict` is compared with other scores, and how far both may differ relative to the largest sum.
+COMPARED_ROWS, SAME_SCORES = 300, 1e-5
+
+
+def some_rows(X: Matrix) -> Matrix:
+    """Return at most `COMPARED_ROWS` rows of a table, at equal distances."""
+    return X[:: 1 + (len(X) - 1) // COMPARED_ROWS]
+
+
+def is_own(ranker: object) -> bool:
+    """Whether the class of an object is one of this package, and not one that somebody has derived from it."""
+    return type(ranker).__module__.partition(".")[0] == "moerank"
+
+
+def weights_of(ranker: Any, X: Matrix) -> NDArray[np.float64] | None:
+    """Return the ``coef_`` of a ranker trained on X if it has a number for each column, and the ranker scores by it.
+
+    A class of somebody else does not if its `predict` differs from X @ coef_ by more than a constant on some rows.
+    """
+    coef = np.ravel(getattr(ranker, "coef_", ()))
+    if len(coef) != X.shape[1] or is_own(ranker):
+        return coef if len(coef) == X.shape[1] else None
+    rows = np.asarray(some_rows(X), np.float64)
+    scores = finite_scores(np.asarray(ranker.predict(rows), np.float64).ravel(), type(ranker).__name__)
+    return coef if np.ptp(scores - rows @ coef) <= SAME_SCORES * np.max(np.abs(rows) @ np.abs(coef)) else None
+
+
 # Keys of model.json that say where a model comes from, and are not part of it.
 PROVENANCE = ("problem", "fold", "solver")
 
@@ -252,7 +279,7 @@ class Model(BaseModel):
             raise ValueError(f"feature_names must have {len(ranker.support_)} entries, not {len(feature_names)}")
         columns = np.flatnonzero(ranker.support_)
         negative = np.flatnonzero(ranker.support_ & getattr(ranker, "negative_", False)).tolist()
-        coef = getattr(ranker, "coef_", None)
+        coef = getattr(ranker, "coef_", None) if getattr(ranker, "_linear", True) else None
         fitted_scaling: Scaling = getattr(ranker, "scaling_", UNSCALED) if scaling is None else scaling
         return cls(
             names=tuple(feature_names[column] for column in columns.tolist()),

@@ -12,7 +12,7 @@ from moerank.checks import Parameters, check_room
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.kernels.step_tables import table_scores
-from moerank.rankers.model import Forest, Tree
+from moerank.rankers.model import Forest, Tree, finite_scores, some_rows, weights_of
 from moerank.training.bins import Bins
 from moerank.training.masks import Unit
 
@@ -199,7 +199,7 @@ class FittedPopulation:
                     batches[key] = np.asarray(ranker.batch(table), np.float64)
                 scores[:, individual] = batches[key][:, ranker.column]
             elif ranker is not None and mask.any():
-                scores[:, individual] = np.ravel(ranker.predict(X[:, mask]))
+                scores[:, individual] = finite_scores(np.ravel(ranker.predict(X[:, mask])), type(ranker).__name__)
         return scores
 
     def take(self, rows: Integers) -> Self:
@@ -260,22 +260,26 @@ def batch_of(batch: Callable[[Matrix], Matrix], size: int, n_features: int) -> F
     return FittedPopulation(tuple(BatchMember(batch, i) for i in range(size)), np.ones((size, n_features), np.bool_))
 
 
-def population_of(rankers: Sequence[AnyRanker | None], feature_mask: Mask) -> LinearPopulation | FittedPopulation:
-    """Return fitted rankers as a population: by their weights if all have a ``coef_`` of one number per feature.
+def population_of(
+    rankers: Sequence[AnyRanker | None], feature_mask: Mask, X: Matrix
+) -> LinearPopulation | FittedPopulation:
+    """Return fitted rankers as a population: by their weights if all score by a ``coef_`` of one number per feature.
 
-    Each was trained on its row of `feature_mask`; None stands for an individual without features.
+    Each was trained on its row of `feature_mask` of the columns of X; None stands for an individual without features.
 
     >>> from moerank.rankers.rank_rls import RankRLS
-    >>> ranker = RankRLS().fit([[0.1], [0.9], [0.5]], y=[0, 2, 1], qid=0)
-    >>> population = population_of([ranker, None], np.array([[False, True], [False, False]]))
+    >>> X = np.array([[0.1, 0.2], [0.9, 0.7], [0.5, 0.1]])
+    >>> ranker = RankRLS().fit(X[:, 1:], y=[0, 2, 1], qid=0)
+    >>> population = population_of([ranker, None], np.array([[False, True], [False, False]]), X)
     >>> (population.coefs != 0).tolist()
     [[False, True], [False, False]]
     """
-    coefs = [np.ravel(getattr(ranker, "coef_", ())) for ranker in rankers]
-    if any(len(coef) != np.count_nonzero(mask) for coef, mask in zip(coefs, feature_mask, strict=True)):
-        return FittedPopulation(tuple(rankers), feature_mask)
-    W = np.zeros(feature_mask.shape)
-    W[feature_mask] = np.concatenate(coefs)
+    rows, W = some_rows(X), np.zeros(feature_mask.shape)
+    for w, ranker, mask in zip(W, rankers, feature_mask, strict=True):
+        coef = np.empty(0) if ranker is None else weights_of(ranker, rows[:, mask])
+        if coef is None:
+            return FittedPopulation(tuple(rankers), feature_mask)
+        w[mask] = coef
     return LinearPopulation(W)
 
 
@@ -367,8 +371,8 @@ def require_sums(population: Population, backend: object) -> Summable:
     if not isinstance(population, LinearPopulation | TablePopulation):
         name = type(getattr(backend, "ranker", backend)).__name__
         raise ValueError(
-            f"{name} has no weights (coef_), and the ensemble stage adds up weights; use ensemble=False, or a linear "
-            "backend"
+            f"{name} has no weights (coef_) by which it scores, and the ensemble stage adds up weights; use "
+            "ensemble=False, or a linear backend"
         )
     return population
 

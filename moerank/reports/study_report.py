@@ -229,9 +229,9 @@ def _decision(mine: results.Results) -> str:
     except results.NoResultsError as error:
         return f"{problem}: no verdict, because {error}."
     loss = chosen["verdict"]
+    by = f", chosen by validation queries from {1 + len(others)} solvers" if len(others) else ""
     return (
-        f"{problem}: {chosen['solver']} with {chosen['n_features']:.1f} of {loss.n_allowed} features, chosen by "
-        f"validation queries{f' from {1 + len(others)} solvers' * bool(others)}. "
+        f"{problem}: {chosen['solver']} with {chosen['n_features']:.1f} of {loss.n_allowed} features{by}. "
         f"Compared with {loss.against or 'the same ranker'} on all features: "
         f"{loss.model_copy(update={'against': ''}).outcome} (p of no difference {p_text(loss.p)}, of a difference "
         f"beyond the margin {p_text(loss.p_equivalent)}; unlike t tests, these tests allow for rare large losses)."

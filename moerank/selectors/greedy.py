@@ -95,10 +95,7 @@ class GreedyRankRLS(Selection, LinearRanker):
         """Return order, criterion and rankers of the first `n_steps` features, or of all that vary."""
         columns = np.ascontiguousarray(centre_in_queries(train.X[:, self.varying_], train.offsets).T)
         y = centre_in_queries(train.y, train.offsets)
-        try:
-            order, errors, coefs = greedy_rank_rls(columns, y, train.offsets, self.alpha, min(n_steps, len(columns)))
-        except ZeroDivisionError:
-            errors = np.array([np.inf])
+        order, errors, coefs = greedy_rank_rls(columns, y, train.offsets, self.alpha, min(n_steps, len(columns)))
         if not np.isfinite(errors).all():
             raise ValueError(
                 f"alpha={self.alpha:g} is too small next to the squares of features up to {np.abs(train.X).max():g} in "

@@ -291,7 +291,6 @@ def stability(
     check_share(threshold=threshold)
     check_at_least(1, pairs=pairs, workers=workers)
     check_at_least(0, seed=seed)
-    check_at_least(1, or_none=True, size=size)
     if threshold <= 0.5:
         raise ValueError(f"threshold is {threshold:g}; it must be above 1/2, because the bound needs that")
     if isinstance(train, Problem):
@@ -308,6 +307,7 @@ def stability(
     counted = np.flatnonzero(varying_in_queries(queries) & ~included)
     if len(counted) < 2:
         raise ValueError(f"{queries.name}: {len(counted)} optional features vary within queries; two are needed")
+    check_at_least(1, len(counted), or_none=True, size=size)
     if queries.n_queries < 2:
         raise ValueError(f"{queries.name}: one training query has no halves; give two or more")
     size = size or max(1, floor(sqrt((2 * threshold - 1) * len(counted)) + SAME))

@@ -113,7 +113,7 @@ class SearchRun(Stored):
 
     def front(self, most: float = np.inf, count: str = "evaluations") -> Matrix:
         """Return the front after `most` evaluations or trained rankers, shape (n_members, n_objectives)."""
-        rows = np.array(self.entered)
+        rows = np.array(self.entered or np.empty((0, 2 * len(COUNTS))))  # no individual was feasible
         points = rows[rows[:, COUNTS.index(count)] <= most, len(COUNTS) :]
         return np.asarray(points[moocore.is_nondominated(points)]) if len(points) else points
 
@@ -297,12 +297,13 @@ class SearchStudy:
             fronts.setdefault(cell.problem_name, []).append(run.F)
         return {name: self._target(name, mine) for name, mine in fronts.items()}
 
-    def _target(self, name: str, fronts: Sequence[ArrayLike]) -> TargetFront:
+    def _target(self, name: str, fronts: Sequence[Sequence[Sequence[float]]]) -> TargetFront:
         if name in self._references:
             return TargetFront(statistics.joint_front([self._references[name]]), "Reference front of long runs")
         if (proved := deepcopy(self.problems[name]).pareto_front()) is not None:
             return TargetFront(statistics.joint_front([proved]), "Proved front")
-        return TargetFront(statistics.joint_front(fronts), "Joint front of all runs")
+        found: list[ArrayLike] = [np.empty((0, self.problems[name].n_obj)), *filter(len, fronts)]
+        return TargetFront(statistics.joint_front(found), "Joint front of all runs")
 
     def frame(self, most: float | None = None, count: str = "evaluations") -> pd.DataFrame:
         """Return a row for each finished run, with the quality of its front after `most` evaluations.
@@ -361,7 +362,7 @@ class SearchStudy:
         goals, rows = self.targets(), []
         for cell, run in self.runs().items():
             all_of_run = min(self.n_evaluations, run.n_evaluations if count == COUNTS[0] else run.n_trained)
-            entered = np.array(run.entered)[:, COUNTS.index(count)]
+            entered = np.array([row[COUNTS.index(count)] for row in run.entered])
             steps = np.unique(entered[entered <= all_of_run])
             volumes = [goals[cell.problem_name].share(run.front(step, count)) for step in steps]
             for target in targets:
@@ -474,6 +475,8 @@ class SearchStudy:
         """Return in a sentence how the searches differ from the last one in the hypervolume share; see `tests`."""
         tests = self.tests()
         most = int(tests["runs"].max()) if len(tests) else 0
+        if not most:
+            return "No two searches have runs of the same problem and seed: there is nothing to compare"
         if len(tests) * 2.0 ** (1 - most) > statistics.LEVEL:
             return f"{most} runs of each search on each problem: too few to tell a difference"
         better, worse, level = ((tests["sign"] == symbol).sum() for symbol in "+−=")
@@ -492,6 +495,10 @@ class SearchStudy:
             said.append(f"Mean ranks: {ranked}{few}")
         origins = pd.Series({name: target.origin for name, target in targets.items()})
         said += [f"{origin}: {', '.join(mine.index)}" for origin, mine in origins.groupby(origins, sort=False)]
+        empty = sorted(
+            {f"{cell.problem_name}, {cell.algorithm_name}" for cell, run in self.runs().items() if not run.F}
+        )
+        said += [f"Runs without a feasible solution, hence a hypervolume of 0: {'; '.join(empty)}"] * bool(empty)
         if "staircase" in self.algorithms and (seen := [name for name in targets if name in SUITES["moerank-6"]]):
             said.append(f"Staircase was developed on {', '.join(seen)}")
         return [f"{sentence}." for sentence in said]

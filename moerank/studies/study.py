@@ -223,7 +223,7 @@ class Study:
         that return one.
     out : path
         The folder of the study. Finished cells in it do not run again, and earlier requests in it stay.
-    folds : sequence of int, optional
+    folds : int or sequence of int, optional
         By default all folds of each problem.
     seeds : int, default 1
         Runs of each randomised solver; the others run once. An estimator is randomised if its ``random_state`` is None,
@@ -269,7 +269,7 @@ class Study:
         solvers: RequestedSolvers = (),
         out: str | Path = "results/study",
         *,
-        folds: Iterable[int] | None = None,
+        folds: int | Iterable[int] | None = None,
         seeds: int = 1,
         data: str | Path | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -279,13 +279,14 @@ class Study:
     ) -> None:
         check_at_least(1, MOST_CELLS, seeds=seeds)
         given_as = {"own": own, "tune": tune}
-        named = [(name, given if isinstance(given, str) else {name: given}) for name, given in (ablate or {}).items()]
+        asked = ablate if isinstance(ablate, Mapping) else {} if ablate is None else {"base": ablate}  # refused below
+        named = [(name, given if isinstance(given, str) else {name: given}) for name, given in asked.items()]
         parts = [read_solvers(given, **given_as)[0] for _, given in named]
         ablation = {solver.label: name for solver, (name, _) in zip(parts, named, strict=True)}
         if parts and len(ablation) < max(2, len(parts)):
             raise ValueError("ablate needs a base and other solvers: {'base': 'mofsrank', 'without ensemble': …}")
         distinct = tuple(_distinct([*read_solvers(solvers, **given_as), *parts], TWO_SOLVERS))
-        requested = None if folds is None else tuple(folds)
+        requested = None if folds is None else tuple(folds) if isinstance(folds, Iterable) else (folds,)
         named_folds: dict[tuple[int, ...], list[Problem]] = {}
         for problem in read_problems(problems, settings or {}):
             named_folds.setdefault(folds_of(problem, requested, data), []).append(problem)
@@ -429,6 +430,12 @@ class Study:
             ``solvers``, ``fold``, ``metric`` and ``paper``; see `moerank.figures.StudyFigure.draw`.
         """
         return resolve_name("moerank.figures:draw_study")(self, name, problem, **options)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the report of ``moerank report`` as one web page, by default ``report.html`` in the folder."""
+        path, report = Path(path or self.out / "report.html"), resolve_name("moerank.reports.study_report:Report")
+        replace_file(path, resolve_name("moerank.reports.rendering:html_report")(report(self)).encode())
+        return path
 
 
 def warn_of_failures(failed: Mapping[Any, Json], n_cells: int, remedy: str) -> None:

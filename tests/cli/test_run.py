@@ -150,7 +150,7 @@ def test_where_all_features_are_better_another_ranker_is_next(command, tmp_path)
         lines = command("run", "TINY", "--out", "here").stdout.splitlines()
         assert lines[2].endswith(f"{head}. On validation every set lost.")
         assert lines[-2] == f"  Next: {words}"
-        assert f" {option} --out here-" in lines[-1]
+        assert f".toml {option} --out here-" in lines[-1]
         assert command(*shlex.split(lines[-1])[1:]).exit_code == 0
     stored["verdict"]["decision"] = "limits"
     path.write_text(json.dumps(stored))

@@ -453,6 +453,9 @@ def test_frequency_is_the_share_of_the_runs(results, problem):
     often = (share[0] > 0.5).sum()
     said = f"Most frequent: {names[0]}, which {often} of {share.shape[1]} solvers chose in more than half of the runs"
     assert title_of_figure(figure) == said
+    many = Results(replace(run, solver=f"mine {i}") for run in results if run.solver == "fsmrank" for i in range(7))
+    note = " ".join(FIGURES["frequency"].draw(many, problem)._supxlabel.get_text().split())
+    assert "Not drawn, as one of their family is better by validation: 6 solvers." in note
 
 
 def test_instances_are_the_shares_of_all_members(results, problem):

@@ -140,7 +140,7 @@ def test_limits_that_no_selection_can_keep_are_refused(limits, message):
 
 
 def test_a_stage_refuses_strings_that_break_a_limit():
-    stage = FeatureSelection(data(), metric=NDCG(5), limits=Limits(max_features=2, include="idf"))
+    stage = FeatureSelection(data(), metric=NDCG(5), limits={"max_features": 2, "include": "idf"})
     X = np.array([[0, 1, 0, 0, 1], [0, 1, 1, 1, 0]], bool)
     with pytest.raises(ValueError, match="string 1 of 2 has 3 features, and max_features is 2; give strings that keep"):
         stage.evaluate(X)

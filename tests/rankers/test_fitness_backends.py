@@ -32,6 +32,7 @@ from moerank.rankers import (
     train_population,
 )
 from moerank.rankers.adapter import ForeignRanker, train_on
+from moerank.rankers.model import Model
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,37 @@ def test_linear_rankers_give_the_weights_of_a_direct_fit(noisy_data, features, r
         np.testing.assert_array_equal(w[mask], clone(ranker).fit(noisy_data.X[:, mask], noisy_data.y).coef_)
     assert not W[~features].any()
     assert not hasattr(ranker, "coef_"), "the ranker itself is not fitted"
+
+
+class OfRoots(Ridge):
+    """A ranker whose weights are those of roots."""
+
+    def fit(self, X, y):
+        return super().fit(np.sqrt(X), y)
+
+    def predict(self, X):
+        return super().predict(np.sqrt(X))
+
+
+class Logarithms(RankRLS):
+    """A ranker of a user with scores of its own."""
+
+    def _scores(self, X):
+        return np.log(1.1 + super()._scores(X) - super()._scores(X).min())
+
+
+def test_a_ranker_is_linear_only_if_it_scores_by_its_weights(noisy_data, features):
+    positive = RankingData(noisy_data.X - noisy_data.X.min(), noisy_data.y, noisy_data.qid)
+    population = RankerAdapter(OfRoots()).fit_population(positive, feature_mask=features)
+    assert isinstance(population, FittedPopulation)
+    by_hand = OfRoots().fit(positive.X[:, features[0]], positive.y).predict(positive.X[:, features[0]])
+    np.testing.assert_array_equal(population.scores(positive.X)[:, 0], by_hand)
+    for ranker in (ForeignRanker(OfRoots()), Logarithms()):
+        assert Model.of(ranker.fit(positive), positive.feature_names).weights is None
+    for linear in (Ridge(), SVR(kernel="linear")):
+        fitted = ForeignRanker(linear).fit(positive)
+        weights = Model.of(fitted, positive.feature_names).weights
+        np.testing.assert_allclose(weights, np.ravel(fitted.ranker_.coef_), rtol=1e-12)
 
 
 def xgboost():

@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import moerank as mr
-from moerank.rankers import as_backend, require_sums, train_population
+from moerank.rankers import as_backend, require_sums, train_population, with_features
 
 BUDGET = {"generations": 2, "population": 8}
 SHORT = {"instance_selection": BUDGET, "feature_selection": BUDGET, "ensemble": BUDGET, "random_state": 0}
@@ -29,6 +29,16 @@ def returned(what, data):
 def kept(ranker, data, unit, n=1):
     size = {"pair": data.n_pairs, "document": data.n_documents, "query": data.n_queries}[unit]
     return ranker.fit_population(data, pair_mask=np.ones((n, size), bool), unit=unit)
+
+
+class Negated(mr.RankRLS):
+    def predict(self, X):
+        return -super().predict(X)
+
+
+class NoNumbers(Ridge):
+    def predict(self, X):
+        return np.where(np.arange(len(X)) == 5, np.nan, super().predict(X))
 
 
 NOT_A_BACKEND = "backend must be a ranker with fit_population, or with fit"
@@ -107,6 +117,9 @@ PAIRS, LAST_TWO, SECOND = np.ones((1, 2552), bool), np.array([False, False, True
         (lambda data: mr.MOFSRank(mr.RankSVM(), **SHORT).fit(weighted(data)), NO_WEIGHTS.format("RankSVM")),
         (lambda data: mr.RankerAdapter(Ridge()).fit_population(weighted(data)), NO_WEIGHTS.format("Ridge")),
         (lambda data: mr.MOFSRank(refit=Ridge(), **SHORT).fit(weighted(data)), NO_WEIGHTS.format("Ridge")),
+        (lambda data: Negated().fit(data), r"^Negated.predict differs from its _scores, .* Change _scores alone$"),
+        (lambda data: with_features(NoNumbers()).fit(data), "^NoNumbers scores row 5 by nan"),
+        (lambda data: mr.RankerAdapter(NoNumbers()).fit_population(data), "^NoNumbers scores row 5 by nan"),
     ],
 )
 def test_what_is_refused(noisy_data, call, message):

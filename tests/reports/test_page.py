@@ -263,7 +263,7 @@ def test_what_is_proved_stands_beside_the_fronts(report, report_of):
     assert fronts["given up"].tolist().count("") == len(fronts) - 1
 
 
-def test_the_verdict_names_the_solver_that_validation_likes_best(report, tiny_study):
+def test_the_verdict_names_the_solver_that_validation_likes_best(report, tiny_study, report_of):
     """Chosen from the frame of the runs; the numbers behind are those of `chosen_solver`, with tests of its own."""
     frame = tiny_study.frame()
     folds = frame[frame["solver"] != "ranksvm-primal"].groupby(["solver", "fold"])
@@ -275,6 +275,8 @@ def test_the_verdict_names_the_solver_that_validation_likes_best(report, tiny_st
     assert sentence.startswith(f"tiny: {best} with {size}, chosen by validation queries from 4 solvers. Compared")
     assert f"on {len(report.results[0].queries['test']) * 2} test queries" in sentence
     assert "(p of no difference " in sentence
+    alone = report_of([run for run in report.results if run.solver == best])
+    assert titled(alone)["Verdict"].paragraphs[0].startswith(f"tiny: {best} with {size}. Compared")
 
 
 def test_without_a_selection_there_is_no_verdict(report, report_of):

@@ -28,7 +28,7 @@ def left_out_error(X, y, offsets, ridge):
     return total
 
 
-@pytest.mark.parametrize("alpha", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize("alpha", [1e-18, 1e-14, 0.1, 1.0, 100.0])  # 1e-18 stands for features of 1e9
 @pytest.mark.parametrize(
     ("sizes", "n_features"),
     [([7, 12, 2, 9], 5), ([11, 8, 15], 8), ([5, 20, 1, 13, 6], 13)],
@@ -50,6 +50,13 @@ def test_features_errors_and_weights_are_those_of_retraining_without_each_query(
         np.testing.assert_allclose(w[order], ridge_weights(X[:, order], y, alpha), rtol=1e-8, atol=1e-10)
         assert not np.delete(w, order).any()
     assert solver.order_.tolist() == order
+
+
+def test_a_feature_whose_error_rounding_decides_is_refused(data):
+    X = np.column_stack([data.X, np.where(data.qid == data.qid[-1], data.X[:, 0], 0.0)])  # nothing is left without it
+    assert len(GreedyRankRLS(9, 1e-9).fit(X, data.y, qid=data.qid).order_) == 9
+    with pytest.raises(ValueError, match=r"alpha=1e-15 is too small next to .* take a larger alpha, or scale"):
+        GreedyRankRLS(9, 1e-15).fit(X, data.y, qid=data.qid)
 
 
 def test_a_shorter_path_is_the_beginning_of_a_longer_one(data):

@@ -59,6 +59,8 @@ def test_frequencies_are_those_of_a_loop_over_halves(parts, found):
     assert found.selected == [i for i in found.order if found.frequency[i] >= 0.75]
     assert stability(GreedyRankRLS(3), *parts[:2], pairs=1).size == 3  # the largest with size² / (30 · 0.5) ≤ 1
     assert found.bound == expected_false(3, 30, 0.75) == pytest.approx(0.6)
+    with pytest.raises(ValueError, match=r"^size must be at most 30, or None, not 100$"):
+        stability(GreedyRankRLS(3), *parts[:2], pairs=1, size=100)
 
 
 @pytest.mark.parametrize(("n_pairs", "tau", "theta"), [(4, 0.75, 0.1), (10, 0.6, 0.2), (10, 0.9, 0.3), (7, 0.8, 0.05)])

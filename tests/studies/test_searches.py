@@ -10,6 +10,8 @@ from pymoo.core.problem import Problem
 from pymoo.indicators.hv import HV
 from pymoo.indicators.igd_plus import IGDPlus
 from pymoo.indicators.spacing import SpacingIndicator
+from pymoo.operators.crossover.ux import UX
+from pymoo.operators.mutation.bitflip import BitflipMutation
 from pymoo.optimize import minimize
 from pymoo.problems import get_problem
 from scipy import stats
@@ -295,12 +297,43 @@ def test_processes_find_the_same(study, tmp_path):
         assert (here[cell.label].F, here[cell.label].entered) == (run.F, run.entered)
 
 
+class Tight(Knapsack):
+    """Strings with more than `most` ones are not feasible."""
+
+    def __init__(self, most):
+        super().__init__()
+        self.most, self.n_ieq_constr = most, 1
+
+    def _evaluate(self, X, out, *args, **kwargs):
+        super()._evaluate(X, out)
+        out["G"] = X.sum(axis=1)[:, None] - self.most
+
+
+def test_a_run_without_a_feasible_solution_has_no_hypervolume_and_stops_no_other(tmp_path):
+    problems, first = {"some": Tight(6), "none": Tight(-1)}, {"many": ~np.eye(20, dtype=bool), "few": np.tri(20) > 0}
+    given = {name: NSGA2(20, sampling=X, crossover=UX(), mutation=BitflipMutation()) for name, X in first.items()}
+    study = SearchStudy(problems, given, tmp_path, n_evaluations=60, seeds=2).run()
+    frame = study.frame().set_index(["problem", "algorithm"])
+    empty = frame.loc[frame["members"] == 0]
+    assert set(empty.index) == {("some", "many"), ("none", "many"), ("none", "few")}
+    assert (empty["hypervolume share"] == 0).all() and empty["igd+"].isna().all()
+    assert (frame.loc[("some", "few"), "hypervolume share"] > 0.5).all()
+    assert study.table().loc["some", "many"].startswith("0.0000")
+    assert not study.runtimes().set_index("problem").loc["none", "reached"].any()
+    said = "Runs without a feasible solution, hence a hypervolume of 0: none, few; none, many; some, many."
+    assert said in study.sentences()
+    for name in ("hypervolume", "runtimes", "attainment"):
+        study.plot(name)
+    study.report()
+
+
 def test_a_search_that_fails_is_told_and_stops_no_other(tmp_path):
     problems, daea = {"good": Knapsack(), "bad": Knapsack(fails=True)}, {"daea": DAEA(16)}
     study = SearchStudy(problems, daea, tmp_path, n_evaluations=50, seeds=2)
     with pytest.warns(UserWarning, match=r"2 of 4 cells failed, first bad, daea, seed 0: ArithmeticError: no values"):
         study.run()
     assert len(study.runs()) == 2
+    assert study.finding() == "No two searches have runs of the same problem and seed: there is nothing to compare"
     mended = SearchStudy(problems | {"bad": Knapsack()}, daea, tmp_path, n_evaluations=50, seeds=2)
     assert len(mended.run().runs()) == 4
 

@@ -34,6 +34,7 @@ def starts(folder):
 
 
 def test_cells_are_solvers_times_folds_times_seeds_of_those_that_draw(tiny_problem_file):
+    assert [cell.fold for cell in Study(tiny_problem_file, "rankrls", folds=2).cells()] == [2]
     cells = Study([tiny_problem_file], SOLVERS, "nowhere", folds=[1, 2], seeds=2).cells()
     labels = Counter(cell.solver.label for cell in cells)
     assert labels == {"fsmrank": 2, "ranksvm-primal": 2, "mofsrank": 4}
@@ -173,6 +174,11 @@ def test_results_are_read_as_one_table(undisturbed, tiny_problem, tmp_path):
     assert members[members["chosen"]]["test MAP"].tolist() == [read_results(tmp_path)["test MAP"][1]]
     with pytest.raises(FileNotFoundError):
         read_results("nowhere")
+
+
+def test_a_study_writes_its_report(undisturbed, tmp_path):
+    path = Study.load(undisturbed).report(tmp_path / "page.html")
+    assert path == tmp_path / "page.html" and "<h1>Feature selection on tiny</h1>" in path.read_text()
 
 
 def test_states_are_told_by_the_files_alone(undisturbed, tiny_problem_file, tmp_path):
