@@ -38,7 +38,7 @@ SCORED_BLOCK = 4096
 # The largest label y for which 2^y fits a 64-bit integer; a larger number is no grade of relevance.
 LARGEST_EXP2_LABEL = 62
 # How far rounding may bring a value of a metric beyond 0 and 1.
-ROUNDING = 1e-9
+SLACK = 1e-9
 
 
 class Metric(ABC):
@@ -99,10 +99,10 @@ class Metric(ABC):
     def _in_bounds(self, data: RankingData, scores: Matrix) -> Matrix:
         """Return `values`, and refuse those that are not between 0 and 1."""
         values = self.values(data, scores)
-        if len(outside := np.argwhere(~(np.abs(values - 0.5) <= 0.5 + ROUNDING))):
+        if len(outside := np.argwhere(~(np.abs(values - 0.5) <= 0.5 + SLACK))):
             query, individual = outside[0]
-            found = f"{values[query, individual]:g} for query {data.qid[data.offsets[query]]} of {data.name}"
-            raise ValueError(f"{self.name} is {found}. Return values between 0 and 1")
+            reason = f"{values[query, individual]:g} for query {data.qid[data.offsets[query]]} of {data.name}"
+            raise ValueError(f"{self.name} is {reason}. Return values between 0 and 1")
         return values
 
     @overload

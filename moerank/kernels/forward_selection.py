@@ -19,7 +19,7 @@ from moerank.kernels.lanes import lanes, load, spread, store
 GROUP_SIZE = lanes(np.float64)
 
 # Smallest share of 1 + xᵀGx that must remain without a query, or rounding decides about the error.
-LEAST_SHARE = 1e-13
+LEAST_LEFT = 1e-13
 
 # C and U (n_blocks · n_documents, lanes), and xᵀC, Cᵀy and the result of `_changes`, each (n_blocks, lanes).
 ByFeature: TypeAlias = tuple[Matrix, Matrix, Matrix, Matrix, Matrix]
@@ -182,7 +182,7 @@ def _update_and_try(by_feature: ByFeature, by_document: ByDocument, by_query: By
             for j in range(GROUP_SIZE):
                 d = target[b, j] / (1.0 + power[b, j])
                 share = ahead[0, j] - (1.0 + power[b, j])
-                weight = 1.0 / share if share < -LEAST_SHARE * (1.0 + power[b, j]) else np.nan
+                weight = 1.0 / share if share < -LEAST_LEFT * (1.0 + power[b, j]) else np.nan
                 factor[0, j] = d + weight * (inner[0, j] - d * ahead[0, j])
             factors = load(factor, 0)
             for i in range(begin, end):

@@ -17,7 +17,7 @@ from moerank.metrics import Metric
 from moerank.rankers import population
 from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import RankingEstimator
-from moerank.rankers.model import Forest, finite_scores, weights_of
+from moerank.rankers.model import Forest, finite_scores, linear_weights
 from moerank.rankers.population import AnyRanker, FitnessBackend, FittedPopulation, Population
 from moerank.rankers.rank_rls import RankRLS
 from moerank.scikit_learn import BaseEstimator, clone
@@ -109,7 +109,7 @@ class ForeignRanker(RankingEstimator):
         trained: Any = train_on(self.ranker, train, np.ones(train.n_features, np.bool_))
         self.ranker_ = trained
         self.support_ = np.isin(np.arange(train.n_features), _columns_used(trained, train.n_features))
-        weights = weights_of(trained, train.X)
+        weights = linear_weights(trained, train.X)
         if weights is not None:
             self.coef_ = np.asarray(weights, np.float64)
 

@@ -20,7 +20,7 @@ from moerank.kernels.newton import MAX_STEPS
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric, as_metric
 from moerank.rankers import arguments
-from moerank.rankers.model import SAME_SCORES, finite_scores, is_own, some_rows, weights_of
+from moerank.rankers.model import SAME_SCORES, finite_scores, is_own, linear_weights, some_rows
 from moerank.scikit_learn import BaseEstimator, ConvergenceWarning, TransformerMixin, check_is_fitted, clone
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_loss import PairLoss
@@ -162,7 +162,7 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
                 f"{type(self).__name__}.predict differs from its _scores, by which searches and studies rank. Change "
                 "_scores alone"
             )
-        self._linear = weights_of(plain, X) is not None  # read by `Model.of`
+        self._linear = linear_weights(plain, X) is not None  # read by `Model.of`
 
     def predict(self, X: RankingData | ArrayLike) -> Vector:
         """Return the scores (n_documents,) of the rows of X, which has all features; higher ranks higher.

@@ -164,7 +164,7 @@ def is_own(ranker: object) -> bool:
     return type(ranker).__module__.partition(".")[0] == "moerank"
 
 
-def weights_of(ranker: Any, X: Matrix) -> NDArray[np.float64] | None:
+def linear_weights(ranker: Any, X: Matrix) -> NDArray[np.float64] | None:
     """Return the ``coef_`` of a ranker trained on X if it has a number for each column, and the ranker scores by it.
 
     A class of somebody else does not if its `predict` differs from X @ coef_ by more than a constant on some rows.

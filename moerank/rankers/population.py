@@ -12,7 +12,7 @@ from moerank.checks import Parameters, check_room
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.kernels.step_tables import table_scores
-from moerank.rankers.model import Forest, Tree, finite_scores, some_rows, weights_of
+from moerank.rankers.model import Forest, Tree, finite_scores, linear_weights, some_rows
 from moerank.training.bins import Bins
 from moerank.training.masks import Unit
 
@@ -276,7 +276,7 @@ def population_of(
     """
     rows, W = some_rows(X), np.zeros(feature_mask.shape)
     for w, ranker, mask in zip(W, rankers, feature_mask, strict=True):
-        coef = np.empty(0) if ranker is None else weights_of(ranker, rows[:, mask])
+        coef = np.empty(0) if ranker is None else linear_weights(ranker, rows[:, mask])
         if coef is None:
             return FittedPopulation(tuple(rankers), feature_mask)
         w[mask] = coef

@@ -302,8 +302,8 @@ class SearchStudy:
             return TargetFront(statistics.joint_front([self._references[name]]), "Reference front of long runs")
         if (proved := deepcopy(self.problems[name]).pareto_front()) is not None:
             return TargetFront(statistics.joint_front([proved]), "Proved front")
-        found: list[ArrayLike] = [np.empty((0, self.problems[name].n_obj)), *filter(len, fronts)]
-        return TargetFront(statistics.joint_front(found), "Joint front of all runs")
+        of_runs: list[ArrayLike] = [np.empty((0, self.problems[name].n_obj)), *filter(len, fronts)]
+        return TargetFront(statistics.joint_front(of_runs), "Joint front of all runs")
 
     def frame(self, most: float | None = None, count: str = "evaluations") -> pd.DataFrame:
         """Return a row for each finished run, with the quality of its front after `most` evaluations.
