@@ -81,9 +81,11 @@ def fill_in_place(X: Floats, offsets: Integers, rule: MissingRule) -> Integers:
         in_block = unknown.sum(axis=0)
         columns = np.flatnonzero(in_block)
         counts += in_block
-        if len(columns) and not isinstance(rule, str):
+        if not len(columns):
+            continue
+        if not isinstance(rule, str):
             block[unknown] = rule
-        elif len(columns):
+        else:
             starts = offsets[begin:end] - offsets[begin]
             lengths = np.diff(offsets[begin : end + 1])
             present = np.ascontiguousarray(block[:, columns])  # so that means do not depend on the memory order
