@@ -167,13 +167,15 @@ def is_own(ranker: object) -> bool:
 def linear_weights(ranker: Any, X: Matrix) -> NDArray[np.float64] | None:
     """Return the ``coef_`` of a ranker trained on X if it has a number for each column, and the ranker scores by it.
 
-    A class of somebody else does not if its `predict` differs from X @ coef_ by more than a constant on some rows.
+    A class of somebody else does not if its `predict` differs from X @ coef_ by more than a constant on some rows. A
+    classifier, which predicts classes, scores by its ``decision_function``.
     """
     coef = np.ravel(getattr(ranker, "coef_", ()))
     if len(coef) != X.shape[1] or is_own(ranker):
         return coef if len(coef) == X.shape[1] else None
     rows = np.asarray(some_rows(X), np.float64)
-    scores = finite_scores(np.asarray(ranker.predict(rows), np.float64).ravel(), type(ranker).__name__)
+    score = getattr(ranker, "decision_function", ranker.predict)
+    scores = finite_scores(np.asarray(score(rows), np.float64).ravel(), type(ranker).__name__)
     return coef if np.ptp(scores - rows @ coef) <= SAME_SCORES * np.max(np.abs(rows) @ np.abs(coef)) else None
 
 

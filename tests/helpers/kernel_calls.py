@@ -57,8 +57,11 @@ def calls_of_a_run(problem):
 
 def calls_of_runs():
     """Return the names and types of the kernels that both of two runs call, and that one of them calls alone."""
-    done = subprocess.run([sys.executable, __file__, *RUNS], check=True, stdout=subprocess.PIPE)
-    runs = [{tuple(entry) for entry in json.loads(line)} for line in done.stdout.splitlines()]
+    command = [sys.executable, __file__]
+    runs = [
+        {tuple(entry) for entry in json.loads(subprocess.run([*command, name], check=True, capture_output=True).stdout)}
+        for name in RUNS
+    ]
     groups = {"front": runs[0] & runs[1], "pairs": runs[0] - runs[1], "steps": runs[1] - runs[0]}
     return {group: sorted(entries) for group, entries in groups.items()}
 
@@ -104,13 +107,8 @@ def is_plain(types):
 
 def main():
     warnings.simplefilter("ignore")
-    asked = [name for name in sys.argv[1:] if name in RUNS]
-    for name in asked:  # each in a process of its own, which need not load the libraries
-        if os.fork() == 0:
-            print(json.dumps(calls_of_a_run(name)))
-            return
-        os.wait()
-    if asked:
+    if sys.argv[1:] and sys.argv[1] in RUNS:
+        print(json.dumps(calls_of_a_run(sys.argv[1])))
         return
     before = json.loads(compiled.RECORDED.read_text())
     if "--record" in sys.argv:  # the record may name kernels that are no more

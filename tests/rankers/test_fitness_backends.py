@@ -12,7 +12,7 @@ from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVR
+from sklearn.svm import SVR, LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 
 from moerank import MOFSRank
@@ -80,6 +80,9 @@ def test_a_ranker_is_linear_only_if_it_scores_by_its_weights(noisy_data, feature
         fitted = ForeignRanker(linear).fit(positive)
         weights = Model.of(fitted, positive.feature_names).weights
         np.testing.assert_allclose(weights, np.ravel(fitted.ranker_.coef_), rtol=1e-12)
+    binary = RankingData(positive.X, positive.y > 0, positive.qid)
+    W = RankerAdapter(LinearSVC()).fit_population(binary, feature_mask=features)
+    assert isinstance(W, np.ndarray), "a classifier scores by its decision function"
 
 
 def xgboost():
