@@ -117,7 +117,8 @@ def attainment_surfaces(fronts: Sequence[ArrayLike], shares: Sequence[float] = (
     >>> [surface.tolist() for surface in attainment_surfaces([[[1, 0.5]], [[2, 0.25]]], shares=(0.5, 1.0))]
     [[[1.0, 0.5], [2.0, 0.25]], [[2.0, 0.5]]]
     """
-    rows = [np.atleast_2d(np.asarray(front, float)) for front in fronts]
+    nothing = np.full((1, 2), np.inf)  # for the front of a run without a feasible solution
+    rows = [np.atleast_2d(np.asarray(front, float)) if len(front) else nothing for front in fronts]  # type: ignore[arg-type]
     runs = np.repeat(np.arange(1, len(rows) + 1), [len(points) for points in rows])
     table = moocore.eaf(np.concatenate(rows), runs, percentiles=[100.0 * share for share in shares])
     surfaces = [table[np.isclose(table[:, 2], 100.0 * share), :2] for share in shares]

@@ -106,6 +106,12 @@ def test_paired_comparison_equals_the_formula():
     np.testing.assert_array_equal(mean_and_error([0.3]), [0.3, np.nan])
 
 
+def test_a_run_without_a_feasible_solution_attains_nothing():
+    low, median = attainment_surfaces([np.empty((0, 2)), [[1, 2]]], (0.5, 1.0))
+    assert (low.tolist(), median.tolist()) == ([[1.0, 2.0]], [[np.inf, np.inf]])
+    assert attainment_surfaces([np.empty((0, 2))], (1.0,))[0].tolist() == [[np.inf, np.inf]]
+
+
 def test_differences_that_are_equal_but_for_rounding_find_nothing():
     for n in (30, 100):
         d = np.full(n, 0.5) - np.linspace(0.1, 0.1 + 1e-14, n)

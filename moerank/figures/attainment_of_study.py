@@ -80,9 +80,10 @@ def surfaces_figure(study: SearchStudy, problem: str | None, count: str) -> Figu
     fronts: dict[str, list[Matrix]] = {}
     for cell, run in study.runs().items():
         if cell.problem_name == name:
-            front = run.front(study.n_evaluations)  # one without a feasible solution reaches nothing
-            fronts.setdefault(cell.algorithm_name, []).append(front if len(front) else np.full((1, 2), np.inf))
-    x = np.unique(np.concatenate([front[:, 0][front[:, 0] < np.inf] for runs in fronts.values() for front in runs]))
+            fronts.setdefault(cell.algorithm_name, []).append(run.front(study.n_evaluations))
+    x = np.unique(np.concatenate([front[:, 0] for runs in fronts.values() for front in runs]))
+    if not len(x):
+        raise NoResultsError(f"no run found a feasible solution of {name}")
     names, metric = ["objective 1", "objective 2"], ""
     if isinstance(stage, Stage):
         names, metric = [objective.name for objective in stage.objectives], stage.metric.name

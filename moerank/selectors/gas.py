@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from scipy.cluster.hierarchy import linkage
 
-from moerank.arrays import Integers, Matrix
+from moerank.arrays import Integers, Matrix, Vector
 from moerank.checks import NotNegative, Share, check_square
 from moerank.data import RankingData
 from moerank.kernels.threads import one_blas_thread
@@ -16,6 +16,7 @@ from moerank.metrics import NDCG, as_metric
 from moerank.rankers.base import Grid, MetricOrNone
 from moerank.rankers.importance import single_feature_values, spearman
 from moerank.selectors.filter import Filter
+from moerank.training.pair_moments import ones_without
 
 Similarity = Literal["kendall", "spearman"]
 Over = Literal["queries", "documents"]
@@ -91,7 +92,7 @@ class GAS(Filter):
         directions = np.where(values[0] >= values[1], 1.0, -1.0)
         similarity = train.remember(
             ("similarity of rankings", directions.tobytes()),
-            lambda: mean_absolute(train.X64 * directions, train.offsets, concordance),
+            lambda: mean_absolute(train.X64 * directions, train.offsets, concordance, train.query_weights),
         )
         return greedy_order(importance, similarity, self.c)
 
@@ -110,29 +111,39 @@ def greedy_order(importance: Matrix, similarity: Matrix, c: float) -> Integers:
 def pair_order_values(data: RankingData) -> Matrix:
     """Return the share of pairs that each feature orders right, larger or smaller values first, (2, n_features).
 
-    A tie counts half. O(n_pairs · n_features) time, O(n_pairs) memory; remembered.
+    A tie counts half, and a pair as much as its weight v_q uᵢ uⱼ. O(n_pairs · n_features) time, O(n_pairs) memory;
+    remembered.
     """
 
     def compute() -> Matrix:
         better, worse = data.pairs.better, data.pairs.worse
         columns = np.ascontiguousarray(data.X64.T)
-        right = np.array([np.mean(0.5 * ((x[better] > x[worse]) + 1.0 * (x[better] >= x[worse]))) for x in columns])
+        weights = None
+        if data.is_weighted:
+            of_query = ones_without(data.query_weights, data.n_queries).repeat(np.diff(data.offsets))
+            of_document = ones_without(data.document_weights, data.n_documents)
+            weights = of_query[better] * of_document[better] * of_document[worse]
+        shares = (0.5 * ((x[better] > x[worse]) + 1.0 * (x[better] >= x[worse])) for x in columns)
+        right = np.array([np.average(share, weights=weights) for share in shares])
         return np.stack([right, 1.0 - right])
 
     return data.remember("preference pairs ordered by single features", compute)
 
 
-def mean_absolute(X: Matrix, offsets: Integers, correlation: Callable[[Matrix], Matrix]) -> Matrix:
-    """Return the mean over queries of the absolute correlations of the features, shape (n_features, n_features).
+def mean_absolute(
+    X: Matrix, offsets: Integers, correlation: Callable[[Matrix], Matrix], weights: Vector | None = None
+) -> Matrix:
+    """Return the weighted mean over queries of the absolute correlations of the features, (n_features, n_features).
 
     `correlation` returns those of the documents of a query. Queries of one document do not count.
     """
     check_square(X.shape[1])
     total = np.zeros((X.shape[1], X.shape[1]))
-    spans = [slice(begin, end) for begin, end in pairwise(offsets) if end - begin > 1]
-    for rows in spans:
-        total += np.abs(correlation(X[rows]))
-    return total / max(len(spans), 1)
+    weights = np.where(np.diff(offsets) > 1, ones_without(weights, len(offsets) - 1), 0.0)
+    for (begin, end), weight in zip(pairwise(offsets), weights, strict=True):
+        if weight:
+            total += weight * np.abs(correlation(X[begin:end]))
+    return total / (weights.sum() or 1.0)
 
 
 def concordance(X: Matrix) -> Matrix:
@@ -177,12 +188,14 @@ def absolute_correlations(data: RankingData, similarity: Similarity, over: Over 
     The mean over the queries, or the value for all documents as one list. Rounded to 12 digits. O(n_features² · Σ_q m
     log m), m the number of documents of a query.
     """
-    offsets = data.offsets if over == "queries" else np.array([0, data.n_documents])
+    offsets, weights = data.offsets, data.query_weights
+    if over == "documents":
+        offsets, weights = np.array([0, data.n_documents]), None
     # Kendall's τ, for which a pair of documents tied in both is ordered the same way, follows from the shares.
     correlation = spearman if similarity == "spearman" else lambda X: 2.0 * concordance(X) - 1.0
     return data.remember(
         ("absolute correlation of rankings", similarity, over),
-        lambda: mean_absolute(data.X64, offsets, correlation).round(CORRELATION_DIGITS),
+        lambda: mean_absolute(data.X64, offsets, correlation, weights).round(CORRELATION_DIGITS),
     )
 
 

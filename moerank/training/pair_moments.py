@@ -122,14 +122,15 @@ def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, float]:
 
 def _weight_of_pairs(data: RankingData) -> Vector:
     """Return Σ v_q u_i u_j over the pairs of each query, shape (n_queries,)."""
-    u = _ones_without(data.document_weights, data.n_documents)
+    u = ones_without(data.document_weights, data.n_documents)
     runs = data.label_runs
     of_run = np.bincount(runs.run, u, len(runs.n_worse))
     of_query, squares = (np.add.reduceat(values, runs.first[:-1]) for values in (of_run, of_run**2))
-    return _ones_without(data.query_weights, data.n_queries) * (of_query**2 - squares) / 2.0
+    return ones_without(data.query_weights, data.n_queries) * (of_query**2 - squares) / 2.0
 
 
-def _ones_without(weights: Vector | None, size: int) -> Vector:
+def ones_without(weights: Vector | None, size: int) -> Vector:
+    """Return the weights, or ones if there are none, shape (size,)."""
     return np.ones(size) if weights is None else weights
 
 
@@ -217,10 +218,10 @@ def _weighted_stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Ma
 def _weighted_rows(data: RankingData, begin: int, end: int) -> tuple[Matrix, Vector, Vector]:
     """Return features less their weighted means, the document weights, and the square roots of the query weights."""
     rows, offsets = slice(data.offsets[begin], data.offsets[end]), data.offsets[begin : end + 1] - data.offsets[begin]
-    u = _ones_without(data.document_weights, data.n_documents)[rows]
+    u = ones_without(data.document_weights, data.n_documents)[rows]
     X = data.X[rows].astype(np.float64)
     means = np.add.reduceat(u[:, None] * X, offsets[:-1], axis=0) / np.add.reduceat(u, offsets[:-1])[:, None]
-    root = np.sqrt(_ones_without(data.query_weights, data.n_queries)[begin:end])
+    root = np.sqrt(ones_without(data.query_weights, data.n_queries)[begin:end])
     return X - np.repeat(means, np.diff(offsets), axis=0), u, root
 
 

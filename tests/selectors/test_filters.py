@@ -5,6 +5,7 @@ import pytest
 from lightgbm import LGBMRanker
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import gaussian_kde, kendalltau, spearmanr
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 from moerank import LambdaMARTPermutation, PermutationImportance
@@ -14,6 +15,7 @@ from moerank.metrics import MAP, NDCG, MeanNDCG, Precision
 from moerank.rankers import FSMRank, LambdaMART, LinearRanker, RankRLS, RankSVM, RankSVMStruct
 from moerank.rankers.importance import single_feature_values
 from moerank.selectors.filter import Filter, SingleFeatures
+from moerank.selectors.fs_bfs import FSBFS
 from moerank.selectors.fs_ed import FLOOR, FSED, expected_divergence
 from moerank.selectors.gas import (
     GAS,
@@ -308,6 +310,23 @@ def test_pair_order_is_the_share_of_preference_pairs(data):
         difference = x[coarse.pairs.better] - x[coarse.pairs.worse]
         assert values[0, f] == pytest.approx(np.mean((np.sign(difference) + 1) / 2), rel=1e-12)
         assert values[1, f] == pytest.approx(np.mean((np.sign(-difference) + 1) / 2), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [GAS(3, RankRLS(), 0.2), NGAS(3, RankRLS()), FSBFS(3, RankRLS(), restarts=1)],
+    ids=lambda s: type(s).__name__,
+)
+def test_a_query_of_weight_3_counts_as_three_copies(data, selector):
+    weights = np.random.default_rng(3).integers(1, 4, data.n_queries)
+    weighted = RankingData(data.X, data.y, data.qid, query_weights=weights)
+    starts, sizes = (np.repeat(part, weights) for part in (data.offsets[:-1], np.diff(data.offsets)))
+    rows = np.concatenate([np.arange(start, start + size) for start, size in zip(starts, sizes, strict=True)])
+    copied = RankingData(data.X[rows], data.y[rows], np.repeat(np.arange(len(sizes)), sizes))
+    np.testing.assert_allclose(pair_order_values(weighted), pair_order_values(copied), rtol=1e-12)
+    once, thrice = (clone(selector).fit(part) for part in (weighted, copied))
+    np.testing.assert_array_equal(once.support_, thrice.support_)
+    np.testing.assert_allclose(once.coef_, thrice.coef_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("importance", ["loss", "measure"])
