@@ -1,6 +1,7 @@
 """One search on the workers of a Dask scheduler: real processes on the loopback."""
 
 import os
+import pickle
 import signal
 
 import pytest
@@ -77,6 +78,7 @@ def test_any_number_of_workers_gives_the_same_bits_and_a_dead_one_changes_nothin
             # Every value is known, and the workers measure the fronts again.
             again = MOFSRank(**STAGES, random_state=0, workers=client, memo=tmp_path / "memo", resume=True).fit(train)
             assert_same(again, alone)
+            assert pickle.loads(pickle.dumps(again)).workers == 1
 
 
 def test_a_cluster_without_workers_ends_the_search_in_a_sentence(train, client, monkeypatch):
