@@ -573,7 +573,7 @@ def make_metric(name: str, **conventions: str) -> Metric:
     if not at and measure in _WITHOUT_CUTOFF:
         return _WITHOUT_CUTOFF[measure](**conventions)
     text = name.partition("@")[0].strip()
-    if (make := load_code(text) if is_code(text) else plugins("moerank.metrics").get(text)) is not None:
+    if (make := load_code(text) if is_code(text) else plugins("moerank.metrics", Callable).get(text)) is not None:
         return make(int(k), **conventions) if k.isdecimal() else make(**conventions)
     raise ValueError(
         f"unknown metric {name!r}; choose one of NDCG@k, P@k, Recall@k, Hit@k, MRR@k, ERR@k, MRR, ERR, MAP and "

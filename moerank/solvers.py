@@ -210,16 +210,18 @@ def _entry(name: str, offered: object, *, backend: bool) -> SolverEntry | None:
 
 
 @lru_cache
-def plugins(group: str) -> Parameters:
+def plugins(group: str, kind: Any = object) -> Parameters:
     """Return the objects that installed packages offer in a group of entry points, by name.
 
     A group is one of "moerank.solvers", "moerank.backends", "moerank.objectives", "moerank.metrics", "moerank.readers"
-    and "moerank.exports". An entry point that cannot be loaded is left out with a warning.
+    and "moerank.exports". An entry point that cannot be loaded, or is no `kind`, is left out with a warning.
     """
     offered = {}
     for point in entry_points(group=group):
         try:
-            offered[point.name] = point.load()
+            if not isinstance(loaded := point.load(), kind):
+                raise TypeError(f"it is no {kind.__name__}")
+            offered[point.name] = loaded
         except Exception as error:  # an error of another package must not stop this one
             reason = f"{type(error).__name__}: {error}"
             warnings.warn(f"entry point {group}: {point.name} = {point.value} is left out: {reason}", stacklevel=2)

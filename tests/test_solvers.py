@@ -6,7 +6,8 @@ import pytest
 
 from moerank import solvers as module
 from moerank.data import load_planted_fold
-from moerank.metrics import MAP, NDCG, Precision
+from moerank.exports.formats import find_format
+from moerank.metrics import MAP, NDCG, Precision, make_metric
 from moerank.rankers import RankRLS
 from moerank.solvers import SolverEntry, make_solver, plugins, solvers
 
@@ -73,6 +74,13 @@ def test_an_entry_point_that_fails_is_left_out_with_a_warning(third_parties, loa
         table = solvers()
     assert "theirs" in table
     assert table["mofsrank"].family == "evolutionary"
+
+
+@pytest.mark.parametrize(("group", "read"), [("exports", find_format), ("metrics", make_metric)])
+def test_an_entry_point_of_another_kind_is_left_out_with_a_warning(third_parties, group, read):
+    third_parties({f"moerank.{group}": {"bad": lambda: 3}})
+    with pytest.warns(UserWarning, match=f"{group}: bad = .*: it is no "), pytest.raises(ValueError, match="'bad'"):
+        read("bad")
 
 
 @pytest.mark.parametrize("name", ["gas-e", "fs-ed", "single"])

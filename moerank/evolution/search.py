@@ -19,6 +19,7 @@ from pymoo.core.algorithm import Algorithm
 from pymoo.core.evaluator import Evaluator
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
+from pymoo.termination.max_gen import MaximumGenerationTermination
 
 from moerank.arrays import Array, Matrix, Vector
 from moerank.evolution.memo import ArrayEvaluator, Memo
@@ -213,6 +214,9 @@ def search(
     evaluator.callback = partial(_collect, archive, problem.has_constraints())
     evaluator.collect = archive.add
     algorithm.setup(problem, termination=termination, seed=seed, verbose=verbose, evaluator=evaluator)
+    if isinstance(algorithm.termination, MaximumGenerationTermination):
+        # RVEA takes fewer evaluations than its population for no generation; like all others it must finish the first.
+        algorithm.termination.n_max_gen = max(1, algorithm.termination.n_max_gen)
     history: list[Generation] = []
     while algorithm.has_next():
         n_gen = algorithm.n_iter

@@ -49,7 +49,7 @@ FORMATS: Mapping[str, Format] = {
 
 def find_format(name: str) -> Format:
     """Return a format of this package or of another installed one; an unknown name is a ValueError."""
-    formats = {**plugins("moerank.exports"), **FORMATS}
+    formats = {**plugins("moerank.exports", Format), **FORMATS}
     if name not in formats:
         raise ValueError(unknown("format", name, formats))
     return formats[name]

@@ -38,7 +38,7 @@ class Slices:
     def __init__(self, client: Client, stage: Stage) -> None:
         scheduler: Any = client.scheduler
         self._client, self._address, self._stage, self._name = client, scheduler.address, stage, uuid4().hex
-        self._stage_there: Future[Stage] | None = None
+        self._stage_there: Future[list[Any]] | None = None
 
     def measure(self, X: Array) -> Matrix:
         """Return the objectives (n, n_objectives) of non-empty individuals.
@@ -75,7 +75,7 @@ class Slices:
         task = partial(_measured, name=self._name, expected=environment())
         try:
             if self._stage_there is None:  # one worker gets it; the others fetch it from there
-                [self._stage_there] = self._client.scatter([self._stage], hash=False)
+                [self._stage_there] = self._client.scatter([_packed(self._stage)], hash=False)
             futures = [
                 self._client.submit(task, self._stage_there, part, workers=worker, allow_other_workers=True, pure=False)
                 for part, worker in zip(parts, workers, strict=False)
@@ -92,7 +92,8 @@ class Slices:
             return None
         except (ImportError, AttributeError) as error:
             raise OSError(
-                f"the Dask workers at {self._address} cannot measure ({error}); they need the same moerank"
+                f"the Dask workers at {self._address} cannot measure ({error}); install there the same moerank, "
+                "and each module of yours that the search uses"
             ) from None
         finally:
             for future in futures:
@@ -102,9 +103,19 @@ class Slices:
 _STAGES: dict[str, Stage] = {}  # the stage that this worker measures, by the name of its search
 
 
-def _measured(stage: Stage, rows: Array, name: str, expected: str) -> Matrix:
+def _packed(stage: Stage) -> list[Any]:
+    """Return a pickled stage and its arrays: Dask tries without end to send the stage to workers that lack a module."""
+    from distributed.protocol.pickle import dumps
+
+    arrays: list[Any] = []
+    pickled = dumps(stage, buffer_callback=lambda buffer: arrays.append(np.asarray(buffer.raw())))
+    return [pickled, *arrays]
+
+
+def _measured(packed: list[Any], rows: Array, name: str, expected: str) -> Matrix:
     """Measure a slice on a worker."""
     from distributed import get_worker
+    from distributed.protocol.pickle import loads
 
     if environment() != expected:
         raise OSError(
@@ -114,7 +125,7 @@ def _measured(stage: Stage, rows: Array, name: str, expected: str) -> Matrix:
     # A worker short of memory writes the stage to its disk and reads it again, without what was computed from the data.
     if name not in _STAGES:
         _STAGES.clear()
-    stage = _STAGES.setdefault(name, stage)
+    stage = _STAGES.get(name) or _STAGES.setdefault(name, loads(packed[0], buffers=packed[1:]))
     X = np.unpackbits(rows, axis=1, count=stage.n_var).view(np.bool_) if rows.dtype == np.uint8 else rows
     with one_blas_thread():
         return stage.measure(X)

@@ -256,11 +256,14 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
 
     def __sklearn_clone__(self) -> Self:
         """Return an unfitted copy; it shares a Dask client, which cannot be copied."""
-        bare: Any = copy(self)
-        bare.workers = 1
-        fresh: Self = super(MOFSRank, bare).__sklearn_clone__()
+        fresh: Self = super(MOFSRank, copy(self)).__sklearn_clone__()
         fresh.workers = self.workers
         return fresh
+
+    def __getstate__(self) -> Parameters:
+        """Return the state for pickles and copies, without a Dask client, which the settings of `fit` hold too."""
+        state = {name: value for name, value in vars(self).items() if name != "_settings"}
+        return state | {"workers": 1} if hasattr(self.workers, "scatter") else state
 
     def path(self, train: RankingData) -> rankers.SelectionPath:
         """Return for each k the member of the front with at most k features and the least error that the search had.

@@ -75,6 +75,11 @@ def test_terminations_are_those_of_pymoo(termination, generations):
     assert len(result.history) < 500
 
 
+def test_fewer_evaluations_than_the_population_are_one_generation():
+    result = search(WeighedBits(), ALGORITHMS["RVEA"](), ("n_eval", POP_SIZE - 1), seed=1)
+    assert [generation.n_eval for generation in result.history] == [POP_SIZE]
+
+
 def test_archive_holds_all_that_is_not_dominated():
     problem = Recorded()
     result = search(problem, ALGORITHMS["NSGA2"](), 20, seed=2)

@@ -2,6 +2,7 @@
 
 import itertools
 from threading import Lock
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -258,7 +259,7 @@ def test_settings_are_set_one_by_one_and_the_users_mapping_stays():
     assert (solver.ensemble, solver.backend.C, solver.final) == ({"inject": True}, 2.0, "knee")
     copy = clone(solver)
     assert copy.get_params(deep=False)["feature_selection"] == solver.feature_selection
-    client = Lock()  # like a Dask client it cannot be copied
+    client = SimpleNamespace(scatter=Lock())  # like a Dask client it cannot be copied
     assert clone(clone(solver).set_params(workers=client)).workers is client
     copy.set_params(**solver.get_params())
     given, copied = (estimator.set_params(random_state=0).get_params(deep=False) for estimator in (solver, copy))

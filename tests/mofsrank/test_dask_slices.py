@@ -1,6 +1,7 @@
 """One search on the workers of a Dask scheduler: real processes on the loopback."""
 
 import os
+import pickle
 import signal
 
 import pytest
@@ -52,8 +53,14 @@ def test_any_number_of_workers_gives_the_same_bits_and_a_dead_one_changes_nothin
             patch.setattr(dask_slices, "environment", lambda: own.replace("numpy", "numpy 1.0, really"))
             with pytest.raises(OSError, match=r"worker at tcp://.* has moerank .*, but this process has .* numpy 1\.0"):
                 MOFSRank(**STAGES, random_state=0, workers=client).fit(train)
+        (tmp_path / "own_metric.py").write_text("from moerank.metrics import NDCG\nclass Own(NDCG): pass")
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)  # of the second worker alone
         with dask_process("worker", address, *WORKER):
             client.wait_for_workers(2, timeout=60)
+            own_metric = pytest.importorskip("own_metric").Own(5)
+            with pytest.raises(OSError, match=r"tcp://.* \(No module named 'own_metric'\); install there .* of yours"):
+                MOFSRank(metric=own_metric, **STAGES, random_state=0, workers=client).fit(train)
             generations = []
 
             def kill(stage, fraction, generation, n_eval):
@@ -71,6 +78,7 @@ def test_any_number_of_workers_gives_the_same_bits_and_a_dead_one_changes_nothin
             # Every value is known, and the workers measure the fronts again.
             again = MOFSRank(**STAGES, random_state=0, workers=client, memo=tmp_path / "memo", resume=True).fit(train)
             assert_same(again, alone)
+            assert pickle.loads(pickle.dumps(again)).workers == 1
 
 
 def test_a_cluster_without_workers_ends_the_search_in_a_sentence(train, client, monkeypatch):

@@ -655,7 +655,7 @@ READERS = {".parquet": _PARQUET, ".pq": _PARQUET, ".csv": _CSV, ".csv.gz": _CSV,
 
 def _readers() -> dict[str, Reader]:
     """Return all readers by the endings of their files, those of installed packages last."""
-    added = plugins("moerank.readers").items()
+    added = plugins("moerank.readers", Callable).items()
     return READERS | {f".{name.removeprefix('.')}": Reader.of(read) for name, read in added}
 
 
