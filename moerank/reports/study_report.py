@@ -218,6 +218,7 @@ def verdict_section(report: Report) -> ReportSection:
     if report.n_missing:
         n = len(report.results)
         sentences.append(f"{n} of {n + report.n_missing} runs are finished; the others may change the verdict.")
+    sentences += [f"{remark}." for remark in report.study.newer_files()]
     return ReportSection("Verdict", [], sentences)
 
 

@@ -384,7 +384,8 @@ class Study:
                     replace_file(path, requests.to_json().encode())
             cells = self.cells()
             finished, failed = store.done()
-            warn_of_newer_files(self.out, [cell for cell in cells if cell.key in finished], self.data)
+            for remark in self.newer_files():
+                warnings.warn(remark, stacklevel=2)
             for cell in cells:  # a folder does not store data and solvers that were given as objects
                 is_open = cell.key not in finished and (retry_failed or cell.key not in failed)
                 for name, given in ((cell.solver.label, cell.solver), (cell.problem.name, cell.problem.data)):
@@ -404,6 +405,11 @@ class Study:
         finished, failed = Store(self.out).done()
         ended = dict.fromkeys(failed, "failed") | dict.fromkeys(finished, "finished")
         return {cell: ended.get(cell.key, "open") for cell in self.cells()}
+
+    def newer_files(self) -> list[str]:
+        """Return sentences on data, and modules of solvers, that changed after results that come from them."""
+        finished, _ = Store(self.out).done()
+        return newer_files(self.out, [cell for cell in self.cells() if cell.key in finished], self.data)
 
     def results(self) -> Results:
         """Return the results of the finished cells, in the order of the cells."""
@@ -446,8 +452,8 @@ def warn_of_failures(failed: Mapping[Any, Json], n_cells: int, remedy: str) -> N
         warnings.warn(f"{len(failed):,} of {n_cells:,} cells failed, first {first}. {remedy}", stacklevel=3)
 
 
-def warn_of_newer_files(folder: Path, finished: Iterable[Cell], data: str | Path | None) -> None:
-    """Warn if data, or a module that a solver or its settings name, changed after results that come from them."""
+def newer_files(folder: Path, finished: Iterable[Cell], data: str | Path | None) -> list[str]:
+    """Return sentences on data, and modules of solvers or settings, that changed after results that come from them."""
     groups: dict[tuple[str, str, int], list[Cell]] = {}
     written: dict[Cell, float] = {}
     for cell in finished:
@@ -461,11 +467,13 @@ def warn_of_newer_files(folder: Path, finished: Iterable[Cell], data: str | Path
             files = files_of_code(cell.identity()) if kind == "code" else set(map(str, cell.problem.files(fold, data)))
         for file in files:
             results.setdefault((file, kind, name), []).extend(written[cell] for cell in cells)
+    remarks = []
     for (file, kind, name), times in results.items():
         changed = last_change(Path(file))
         if n := sum(changed > time for time in times):
             text = f"{file} is newer than {n:,} of {len(times):,} results of {name}, which may come from older {kind}"
-            warnings.warn(f"{text}. Give {name} another name, or choose another folder, to run it again", stacklevel=3)
+            remarks.append(f"{text}. Give {name} another name, or choose another folder, to run it again")
+    return remarks
 
 
 def read_results(folder: str | Path, *, members: bool = False) -> pd.DataFrame:

@@ -106,6 +106,7 @@ def test_results_of_older_data_are_named(tmp_path):
     os.utime(tmp_path / "set.txt.weight", (later, later))
     with pytest.warns(UserWarning, match="set.txt.weight is newer than 2 of 2 results of set, .* older data"):
         study.run()
+    assert "set.txt.weight is newer than 2 of 2 results of set" in study.report().read_text()
     (tmp_path / "set.txt").unlink()
     study.run()  # whoever has the results need not have the data
 
