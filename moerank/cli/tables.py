@@ -188,7 +188,7 @@ def study_table(results: Results) -> tuple[Table, str]:
     (means, errors), reference = results.means(), default_reference(results)
     tests = against_reference(results, reference, results.metric).set_index("solver")
     words = {name: _word(test["difference"], test["holm"]) for name, test in tests.iterrows()}
-    n_queries, rows = int(results.query_numbers(results.by_solver()[reference]).max()) + 1, []
+    n_queries, rows = results.n_queries(results.by_solver()[reference]), []
     for solver, mean in means.iterrows():
         row = {"solver": str(solver), "features": f"{mean['n_features']:.1f}"}
         row |= {name: _with_error(mean, errors.loc[solver], name, 4) for name in results.further_objectives}

@@ -334,6 +334,13 @@ class RankingData:
             costs=None if self.costs is None else self.costs.of_features(mask),
         )
 
+    def with_table(self, X: Matrix) -> "RankingData":
+        """Return the same documents with the same weights and other features X, shape (n_documents, n_columns)."""
+        query_weights, document_weights = self.query_weights, self.document_weights
+        return RankingData(
+            X, self.y, self.qid, name=self.name, query_weights=query_weights, document_weights=document_weights
+        )
+
     def with_rows(self, rows: Integers, *, name: str | None = None) -> Self:
         """Return some of the documents, at least one, with names, scaling, costs and missing values of their features.
 

@@ -352,8 +352,7 @@ class Interactions:
 
     def data(self, train: RankingData) -> RankingData:
         """Return the training data with the table in place of the features."""
-        weights = {name: getattr(train, name) for name in ("query_weights", "document_weights")}
-        return RankingData(self.table(train.X), train.y, train.qid, **weights)
+        return train.with_table(self.table(train.X))
 
     @cached_property
     def bins(self) -> Bins:

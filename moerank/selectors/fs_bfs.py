@@ -183,12 +183,9 @@ class FSBFS(Filter):
         return subsets, combinations, np.array([results[subset][1] for subset in subsets])
 
     def _train_first(self, train: RankingData, sizes: Integers) -> tuple[Mask, Population]:
-        weights = {name: getattr(train, name) for name in ("query_weights", "document_weights")}
         new = train.remember(
             ("new features", self.combinations_.tobytes()),
-            lambda: RankingData(
-                linear_scores(train.X, self.combinations_), train.y, train.qid, name=train.name, **weights
-            ),
+            lambda: train.with_table(linear_scores(train.X, self.combinations_)),
         )
         n_new = new.n_features
         masks = np.vstack([np.zeros((1, n_new), bool), nested_masks(np.arange(n_new), n_new)])[sizes.clip(max=n_new)]

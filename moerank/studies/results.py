@@ -186,6 +186,10 @@ class Results(tuple[Result, ...]):
             for solver, folds in self.by_solver().items()
         }
 
+    def n_queries(self, folds: Iterable[int]) -> int:
+        """Return the number of distinct test queries of these folds."""
+        return len(set(self.query_numbers(folds).tolist()))
+
     def query_numbers(self, folds: Iterable[int], part: str = "test") -> Integers:
         """Return a number for each value of these folds, in order; a query of several folds has one number."""
         runs = {run.fold: run for run in self}
@@ -439,7 +443,7 @@ def verdicts(results: Results) -> pd.DataFrame:
             means = _by_query(means, _numbered(ids))
         against = every[0].against.partition("(")[0]
         total: Json = {
-            "n_queries": int(results.query_numbers(runs_of).max()) + 1,
+            "n_queries": results.n_queries(runs_of),
             "differences": tuple(means.tolist()),
             "n_features": round(n_features),
             "n_allowed": round(n_allowed),

@@ -407,9 +407,31 @@ class Study:
         return {cell: ended.get(cell.key, "open") for cell in self.cells()}
 
     def newer_files(self) -> list[str]:
-        """Return sentences on data, and modules of solvers, that changed after results that come from them."""
-        finished, _ = Store(self.out).done()
-        return newer_files(self.out, [cell for cell in self.cells() if cell.key in finished], self.data)
+        """Return sentences on data, and modules of solvers or settings, that changed after results from them."""
+        groups: dict[tuple[str, str, int], list[Cell]] = {}
+        written: dict[Cell, float] = {}
+        for cell in (cell for cell, state in self.states().items() if state == "finished"):
+            groups.setdefault(("code", cell.solver.label, 0), []).append(cell)
+            groups.setdefault(("data", cell.problem.name, cell.fold), []).append(cell)
+            written[cell] = (self.out / "cells" / f"{cell.key}.json").stat().st_mtime
+        results: dict[tuple[str, str, str], list[float]] = {}  # the times of those that come from a file
+        for (kind, name, fold), cells in groups.items():
+            files, cell = set[str](), cells[0]
+            with suppress(FileNotFoundError):  # whoever has the results need not have the data
+                of_data = kind == "data"
+                files = (
+                    set(map(str, cell.problem.files(fold, self.data))) if of_data else files_of_code(cell.identity())
+                )
+            for file in files:
+                results.setdefault((file, kind, name), []).extend(written[cell] for cell in cells)
+        remarks = []
+        for (file, kind, name), times in results.items():
+            changed = last_change(Path(file))
+            if n := sum(changed > time for time in times):
+                where = f"{file} is newer than {n:,} of {len(times):,} results of {name}"
+                remedy = f"Give {name} another name, or choose another folder, to run it again"
+                remarks.append(f"{where}, which may come from older {kind}. {remedy}")
+        return remarks
 
     def results(self) -> Results:
         """Return the results of the finished cells, in the order of the cells."""
@@ -450,30 +472,6 @@ def warn_of_failures(failed: Mapping[Any, Json], n_cells: int, remedy: str) -> N
         cell = next(iter(failed))
         first = f"{cell.label}: {failed[cell]['error']}"
         warnings.warn(f"{len(failed):,} of {n_cells:,} cells failed, first {first}. {remedy}", stacklevel=3)
-
-
-def newer_files(folder: Path, finished: Iterable[Cell], data: str | Path | None) -> list[str]:
-    """Return sentences on data, and modules of solvers or settings, that changed after results that come from them."""
-    groups: dict[tuple[str, str, int], list[Cell]] = {}
-    written: dict[Cell, float] = {}
-    for cell in finished:
-        groups.setdefault(("code", cell.solver.label, 0), []).append(cell)
-        groups.setdefault(("data", cell.problem.name, cell.fold), []).append(cell)
-        written[cell] = (folder / "cells" / f"{cell.key}.json").stat().st_mtime
-    results: dict[tuple[str, str, str], list[float]] = {}  # the times of those that come from a file
-    for (kind, name, fold), cells in groups.items():
-        files, cell = set[str](), cells[0]
-        with suppress(FileNotFoundError):  # whoever has the results need not have the data
-            files = files_of_code(cell.identity()) if kind == "code" else set(map(str, cell.problem.files(fold, data)))
-        for file in files:
-            results.setdefault((file, kind, name), []).extend(written[cell] for cell in cells)
-    remarks = []
-    for (file, kind, name), times in results.items():
-        changed = last_change(Path(file))
-        if n := sum(changed > time for time in times):
-            text = f"{file} is newer than {n:,} of {len(times):,} results of {name}, which may come from older {kind}"
-            remarks.append(f"{text}. Give {name} another name, or choose another folder, to run it again")
-    return remarks
 
 
 def read_results(folder: str | Path, *, members: bool = False) -> pd.DataFrame:
