@@ -45,7 +45,6 @@ NO_PAIRS = 'AdditiveRLS takes no pair_mask of pairs. Select queries, instance_se
 MOST_TUNED = 2_000
 
 
-@dataclass(eq=False, repr=False)
 class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     """Least squares ranking by a sum of step functions, Σ_f g_f(x_f).
 

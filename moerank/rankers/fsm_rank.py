@@ -1,7 +1,7 @@
 """FSMRank: one convex problem that ranks well with few, important and dissimilar features (Lai et al., 2013)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any, Self
 
@@ -19,7 +19,6 @@ from moerank.training.pair_loss import SQUARED_HINGE, Penalties
 from moerank.training.pairs import ListedPairs, pairs_for
 
 
-@dataclass(eq=False, repr=False)
 class FSMRank(LargestWeightsPath, Backend):
     """Joint feature selection and ranking by accelerated proximal gradient.
 

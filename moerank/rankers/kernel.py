@@ -1,6 +1,5 @@
 """Rankers with a kernel: RankNystrom, RankFourier and KernelRankSVM."""
 
-from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar, Self
 
@@ -79,7 +78,6 @@ class KernelRanker(Ranker):
 SMALLEST_EIGENVALUE = 1e-6
 
 
-@dataclass(eq=False, repr=False)
 class KernelMapRanker(KernelRanker):
     """Base of `RankNystrom` and `RankFourier`: the linear problem on mapped documents, whatever the map."""
 
@@ -110,7 +108,6 @@ class KernelMapRanker(KernelRanker):
         return solve_with_features(table, pairs, self.C, self.tol)
 
 
-@dataclass(eq=False, repr=False)
 class RankNystrom(KernelMapRanker):
     """RankSVM on the Nyström map of the kernel k(x, x') = exp(−gamma ‖x − x'‖²).
 
@@ -247,7 +244,6 @@ class RankFourier(KernelMapRanker):
 KERNEL_ROWS = 512
 
 
-@dataclass(eq=False, repr=False)
 class KernelRankSVM(KernelRanker):
     """RankSVM with squared hinge loss in the space of the kernel k(x, x') = exp(−gamma ‖x − x'‖²).
 

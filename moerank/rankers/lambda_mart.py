@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Self
 
@@ -30,7 +29,6 @@ SLOWER = 0.3
 MOST_SHORT = 300
 
 
-@dataclass(eq=False, repr=False)
 class LambdaMART(Ranker):
     """Gradient boosting of regression trees for NDCG.
 
@@ -314,7 +312,6 @@ def mean_forest(boosters: Iterable[tuple[Booster, int]]) -> Forest:
 FEW_DOCUMENTS = 40
 
 
-@dataclass(eq=False, repr=False)
 class BaggedLambdaMART(Ranker):
     """Bagging of LambdaMART: s(x) = (1 / n_bags) Σ_b s_b(x), each s_b boosted on a random part of the queries.
 

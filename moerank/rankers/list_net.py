@@ -1,6 +1,5 @@
 """ListNet: the cross entropy of top-one probabilities, descended one query at a time (Cao et al., 2007)."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from moerank.arrays import Matrix
@@ -13,7 +12,6 @@ from moerank.rankers.base import Grid, LinearRanker
 from moerank.training.sorted import PairedDocuments
 
 
-@dataclass(eq=False, repr=False)
 class ListNet(LinearRanker):
     """Linear listwise ranker by gradient descent with early stopping.
 

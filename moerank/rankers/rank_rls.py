@@ -1,7 +1,6 @@
 """Regularised least squares in closed form: RankRLS on preference pairs, and combined regression and ranking."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Annotated, Any, Literal, TypeAlias
@@ -29,7 +28,6 @@ TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
 Systems: TypeAlias = tuple[Matrix, Matrix]
 
 
-@dataclass(eq=False, repr=False)
 class RankRLS(Backend):
     """Regularised least squares ranking.
 
@@ -217,7 +215,6 @@ def _query_loss_system(data: RankingData) -> tuple[Matrix, Matrix]:
     return data.remember("query loss system", compute)
 
 
-@dataclass(eq=False, repr=False)
 class CombinedRegressionRanking(LinearRanker):
     """Regression on the labels and on their differences at once.
 

@@ -1,7 +1,6 @@
 """RankSVM in the primal: the linear support vector machine on preference pairs, by two solvers."""
 
 import warnings
-from dataclasses import dataclass
 from typing import Self
 
 from moerank.arrays import Matrix
@@ -18,7 +17,6 @@ from moerank.training.sorted import PairedDocuments, solve_with_features
 SHORT_LIST = 16
 
 
-@dataclass(eq=False, repr=False)
 class RankSVM(Backend):
     """Linear RankSVM with squared hinge loss, by truncated Newton.
 
@@ -90,7 +88,6 @@ class RankSVM(Backend):
         return W
 
 
-@dataclass(eq=False, repr=False)
 class RankSVMTRON(LinearRanker):
     """Linear RankSVM with squared hinge loss, by TRON on sums that need no list of pairs.
 

@@ -21,7 +21,6 @@ from moerank.scikit_learn import check_is_fitted, clone
 Made = TypeVar("Made")
 
 
-@dataclass(eq=False, repr=False)
 class Filter(Selection):
     """Base of the selectors that order the features, and then train any ranker on the first ones.
 
@@ -156,7 +155,6 @@ class Filter(Selection):
         return self._train_first(train, sizes)[1].scores(X)
 
 
-@dataclass(eq=False, repr=False)
 class SingleFeatures(Filter):
     """Select the features that rank the training queries best, each on its own.
 
@@ -222,7 +220,6 @@ class ByPermutation:
         return losses
 
 
-@dataclass(eq=False, repr=False)
 class PermutationImportance(ByPermutation, Filter):
     """Select the features without whose values a ranker loses most: they are permuted among all documents.
 

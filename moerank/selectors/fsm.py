@@ -1,7 +1,6 @@
 """FSMRankSubgradient and FSM-SVM, the baselines of the paper on FSMRank (Lai et al., 2013)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Self
 
@@ -23,7 +22,6 @@ from moerank.training.pair_loss import SQUARED_HINGE
 from moerank.training.pairs import CountedPairs
 
 
-@dataclass(eq=False, repr=False)
 class FSMRankSubgradient(LargestWeightsPath):
     """The objective of `FSMRank`, minimised by projected sub-gradient steps instead of accelerated ones.
 
@@ -129,7 +127,6 @@ def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient]) -> tupl
     return best, history
 
 
-@dataclass(eq=False, repr=False)
 class FSMSVM(Filter):
     """Order the features by FSMRank, then train RankSVM on the first ones.
 

@@ -1,7 +1,6 @@
 """Sparse rankers: FenchelRank (Lai et al., 2013), and RankSVM with nonconvex penalties (Laporte et al., 2014)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
@@ -23,7 +22,6 @@ INNER_TOL = 1e-8
 INNER_STEPS = 2000
 
 
-@dataclass(eq=False, repr=False)
 class FenchelRank(LargestWeightsPath):
     """Squared hinge loss of preference pairs, minimised over weights of bounded ℓ₁ norm.
 
@@ -120,7 +118,6 @@ class FenchelRank(LargestWeightsPath):
             self.n_iter_ += 1
 
 
-@dataclass(eq=False, repr=False)
 class NonconvexRanker(LargestWeightsPath):
     """Squared hinge loss of preference pairs and a penalty that grows ever more slowly with a weight.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from lightgbm import Booster
 
 
-@dataclass(eq=False, repr=False)
 class LambdaMARTFilter(Filter):
     """Base of the filters whose `_order` comes from LambdaMART rankers, and that train one on the first features."""
 
@@ -143,7 +141,6 @@ class LambdaMARTGain(LambdaMARTFilter):
         return np.argsort(-self._stopped(train, validation).booster_.feature_importance("gain"), kind="stable")
 
 
-@dataclass(eq=False, repr=False)
 class LambdaMARTRFE(LambdaMARTFilter):
     """Train a LambdaMART, drop a share of the features with the least gain, and so on until one is left.
 
@@ -206,7 +203,6 @@ class LambdaMARTRFE(LambdaMARTFilter):
         return super()._first_features(visited[np.searchsorted(visited, sizes, side="right") - 1])
 
 
-@dataclass(eq=False, repr=False)
 class LambdaMARTPermutation(ByPermutation, LambdaMARTFilter):
     """Order the features by what a LambdaMART loses where their values are permuted, and train it on the first.
 
@@ -307,7 +303,6 @@ PAIR_TREES = 100  # trees of three leaves whose splits say which pairs of featur
 NotNegativeCount = Annotated[int, partial(check_at_least, 0)]
 
 
-@dataclass(eq=False, repr=False)
 class PairwiseLambdaMART(LambdaMART):
     """LambdaMART of `n_trees` trees of one feature each, then of `n_pair_trees` trees of the best pairs of them.
 
@@ -352,7 +347,6 @@ class PairwiseLambdaMART(LambdaMART):
         return [features[list(pair)].tolist() for pair in pairs][: self.n_pairs]
 
 
-@dataclass(eq=False, repr=False)
 class ILMART(LambdaMARTFilter):
     """Order the features as they enter a LambdaMART of one feature a tree, and train one with pairs on the first.
 
@@ -433,7 +427,6 @@ def split_features(booster: Booster) -> list[tuple[int, ...]]:
 TRADEOFFS = (*(10.0 ** (power / 2) for power in range(6, -3, -1)), 0.0)
 
 
-@dataclass(eq=False, repr=False)
 class CEGB(Selection, LambdaMART):
     """Train a LambdaMART that uses a new feature only where the gain of the split exceeds its cost.
 
