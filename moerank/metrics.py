@@ -116,10 +116,9 @@ class Metric(ABC):
 
         It is Σ v_q m_q / Σ v_q for queries with weights v and values m.
         """
-        require_data(data)
-        checked = checked_scores(scores, data.n_documents, data.name)
-        means = self.batch(data, checked.reshape(data.n_documents, -1))
-        return float(means[0]) if checked.ndim == 1 else means
+        values = self.per_query(data, scores)
+        means = mean_over_queries(data.weighed(values.reshape(data.n_queries, -1)))
+        return float(means[0]) if values.ndim == 1 else means
 
     def can_differ(self, data: RankingData) -> Array:
         """Return whether the value of each query depends on the order of its documents, bool, shape (n_queries,).
@@ -184,11 +183,8 @@ class Metric(ABC):
 
     def mean_of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the mean over the queries for each linear ranker, shape (n_individuals,); see `of_linear`."""
-        return self._sum_of_linear(data, W, workers) / data.total_weight
-
-    def _sum_of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
         values = self.of_linear(data, W, workers=workers)
-        return sum_over_queries(values if (v := data.query_weights) is None else values * v[:, None])
+        return sum_over_queries(values if (v := data.query_weights) is None else values * v[:, None]) / data.total_weight
 
 
 @dataclass(frozen=True)
@@ -408,11 +404,7 @@ class _Cascade(_CountedMetric):
     k: Count | None = None
 
     def _plan(self, data: RankingData) -> Plan:
-        return _queries_with_relevant_documents(data), self._stops(data)
-
-    def _stops(self, data: RankingData) -> Vector:
-        """Return the probability (n_documents,) that a user stops at each document."""
-        return (data.y > 0).astype(np.float64)
+        return _queries_with_relevant_documents(data), (data.y > 0).astype(np.float64)  # Rᵢ of each document
 
     def _kernel(self, scores: Matrix, offsets: Integers, query: Integers, stops: Vector) -> Matrix:  # type: ignore[override]
         values = np.zeros((len(offsets) - 1, scores.shape[1]))
@@ -500,14 +492,14 @@ class ERR(_Cascade):
 
     max_label: Annotated[int, partial(check_at_least, 1, LARGEST_EXP2_LABEL)] = 4
 
-    def _stops(self, data: RankingData) -> Vector:
+    def _plan(self, data: RankingData) -> Plan:
         row = int(data.y.argmax())
         if data.y[row] > self.max_label:
             raise ValueError(
                 f"{data.name}: y[{row}] is {data.y[row]}, above the largest label {self.max_label} of ERR; use "
                 f"ERR(k, max_label={data.y[row]}), or fewer levels of relevance"
             )
-        return np.ldexp(_label_gains(data, "exp2"), -self.max_label)
+        return _queries_with_relevant_documents(data), np.ldexp(_label_gains(data, "exp2"), -self.max_label)
 
 
 MOST_INDIFFERENT = 0.2  # share of queries that cannot differ above which a run reports them

@@ -233,7 +233,7 @@ class RankingData:
         if inputs.is_frozen(self.X):
             self.X = self.X.copy(order="K")
         mask = np.isnan(self.X)
-        scaling.fill_in_place(self.X, self.offsets, cast("scaling.MissingRule", self.missing))
+        scaling.fill_missing(self.X, self.offsets, cast("scaling.MissingRule", self.missing))
         return mask
 
     @property

@@ -185,9 +185,6 @@ class LambdaMART(Ranker):
         """The trees, over all columns of the training table."""
         return mean_forest([(self.booster_, self.booster_.num_trees())]).over(np.flatnonzero(self.varying_))
 
-    def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
-        return scores_by_trees(self.booster_, X[:, self.varying_])
-
 
 def leaf_sizes(n_documents: int) -> list[int]:
     """Return the `LEAF_SHARES` of `n_documents` documents, each at least 1."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from moerank.arrays import Mask, Matrix
 from moerank.checks import NotNegative, Positive, check_share, check_square
-from moerank.data import RankingData, centre_in_queries
+from moerank.data import RankingData
 from moerank.kernels.algebra import plus_ridge, product, ridge_subsets, square
 from moerank.kernels.threads import in_pieces
 from moerank.rankers.arguments import as_ranking_data
@@ -158,7 +158,7 @@ class RankRLS(Backend):
         data = as_ranking_data(X, y, qid)
         of_query = self.loss == "query"
         moments = QueryMoments.of(data, every_pair=of_query)
-        b = moments.moment(DIFFERENCE if of_query else TARGETS[self.target])
+        b = moments.moment(self._target)
         packed, total, n_pairs = moments.packed.sum(axis=0, dtype=np.float64), b.sum(axis=0), moments.n_pairs.sum()
         scores, ridge = np.empty(data.n_documents), self.alpha * np.eye(data.n_features)
         lower = np.tril_indices(data.n_features)
@@ -206,11 +206,8 @@ def _query_loss_system(data: RankingData) -> tuple[Matrix, Matrix]:
 
     def compute() -> tuple[Matrix, Matrix]:
         check_square(data.n_features)
-        if data.is_weighted:
-            stack, sums, _, label = centred(data, 0, data.n_queries)
-            return square(stack), product(sums, label)
-        X, y = centre_in_queries(data.X, data.offsets), centre_in_queries(data.y, data.offsets)
-        return square(X.T), product(X.T, y)
+        stack, sums, _, label = centred(data, 0, data.n_queries)
+        return square(stack), product(sums, label)
 
     return data.remember("query loss system", compute)
 

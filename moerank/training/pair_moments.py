@@ -94,10 +94,7 @@ class QueryMoments:
         of_query = cls.of(data, every_pair=every_pair)
         check_square(data.n_features, len(query_mask))
         n_pairs = (query_mask @ of_query.n_pairs)[:, None]
-        moments = np.zeros((len(query_mask), data.n_features))
-        for weight, sums in ((target.margin, of_query.unit), (target.per_label, of_query.difference)):
-            if weight:
-                moments += weight * sums_over_queries(sums, query_mask)
+        moments = sums_over_queries(of_query.moment(target), query_mask)
         squares = np.empty((len(query_mask), data.n_features, data.n_features))
         rows, columns = np.tril_indices(data.n_features)
         squares[:, rows, columns] = squares[:, columns, rows] = sums_over_queries(of_query.packed, query_mask) / n_pairs
