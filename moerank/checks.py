@@ -132,13 +132,6 @@ def check_switch(**parameters: object) -> None:
             raise ValueError(f"{name} must be True or False, not {reprlib.repr(value)}")
 
 
-def check_path(**parameters: object) -> None:
-    """Raise a ValueError unless each parameter is a text or a path."""
-    for name, value in parameters.items():
-        if not isinstance(value, str | os.PathLike):
-            raise ValueError(f"{name} must be a path, not {reprlib.repr(value)}")
-
-
 def check_choice(choices: Iterable[str], *, or_none: bool = False, **parameters: object) -> None:
     """Raise a ValueError unless each parameter is one of the choices, or None with `or_none`.
 

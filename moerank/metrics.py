@@ -183,8 +183,8 @@ class Metric(ABC):
 
     def mean_of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the mean over the queries for each linear ranker, shape (n_individuals,); see `of_linear`."""
-        values = self.of_linear(data, W, workers=workers)
-        return sum_over_queries(values if (v := data.query_weights) is None else values * v[:, None]) / data.total_weight
+        values, weights = self.of_linear(data, W, workers=workers), data.query_weights
+        return sum_over_queries(values if weights is None else values * weights[:, None]) / data.total_weight
 
 
 @dataclass(frozen=True)
