@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cache, partial
-from typing import Annotated, Any, ClassVar, Literal, overload
+from typing import Annotated, Any, ClassVar, Literal, dataclass_transform, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -187,9 +187,9 @@ class Metric(ABC):
         return sum_over_queries(values if weights is None else values * weights[:, None]) / data.total_weight
 
 
-@dataclass(frozen=True)
+@dataclass_transform(frozen_default=True)
 class _CountedMetric(Metric):
-    """Base of the metrics of this package.
+    """Base of the metrics of this package; each becomes a frozen dataclass of its conventions.
 
     A value depends only on the labels and weights in the order of the ranks, to the last bit: neither on the other
     individuals of the batch, nor on which of several equal documents stands first. A perfect ranking has an NDCG and
@@ -199,13 +199,16 @@ class _CountedMetric(Metric):
     _title: ClassVar[str]
     _kernel: ClassVar[Callable[..., Matrix]] = staticmethod(normalised_gain)
 
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
+
     def __post_init__(self) -> None:
         check_fields(self)
 
     @property
     def name(self) -> str:  # type: ignore[override]
         """The name in tables and figures, such as "NDCG@10" or "NDCG@10 (letor)"; defaults are left out."""
-        defaults = [f for f in fields(self) if f.default is not MISSING and f.name != "k"]
+        defaults = [f for f in fields(self) if f.default is not MISSING and f.name != "k"]  # type: ignore[arg-type]
         others = [f for f in defaults if getattr(self, f.name) != f.default]
         settings = [f"{f.name}=" * (f.name != "convention") + str(getattr(self, f.name)) for f in others]
         title = self._title.format_map(vars(self)).removesuffix("@None")
@@ -235,7 +238,6 @@ class _CountedMetric(Metric):
         return data.remember_labels((self, "plan"), lambda: self._plan(data))
 
 
-@dataclass(frozen=True)
 class NDCG(_CountedMetric):
     """Normalised discounted cumulated gain at rank k.
 
@@ -292,7 +294,6 @@ class NDCG(_CountedMetric):
         return depth, best[depth - 1 : depth]
 
 
-@dataclass(frozen=True)
 class MeanNDCG(_CountedMetric):
     """Mean over k = 1 … n of NDCG@k, with n the number of documents of the query (LETOR 4.0).
 
@@ -319,7 +320,6 @@ class MeanNDCG(_CountedMetric):
         return _gain_plan(data, gains, _rank_discounts(data, self), lambda best: (len(best), best))
 
 
-@dataclass(frozen=True)
 class Precision(_CountedMetric):
     """Share of relevant documents among the first k.
 
@@ -348,7 +348,6 @@ class Precision(_CountedMetric):
         return _gain_plan(data, relevance, np.ones_like(relevance), lambda best: (min(self.k, len(best)), divisor))
 
 
-@dataclass(frozen=True)
 class MAP(_CountedMetric):
     """Mean average precision: the mean of the precision at the ranks of a query's relevant documents.
 
@@ -366,7 +365,6 @@ class MAP(_CountedMetric):
         return _queries_with_relevant_documents(data), (data.y > 0).astype(np.float64)
 
 
-@dataclass(frozen=True)
 class Recall(_CountedMetric):
     """Share of a query's relevant documents that are among the first k; 0 for a query without a relevant document.
 
@@ -391,7 +389,6 @@ class Recall(_CountedMetric):
         return _gain_plan(data, relevance, np.ones_like(relevance), lambda best: (min(self.k, len(best)), best[-1:]))
 
 
-@dataclass(frozen=True)
 class _Cascade(_CountedMetric):
     """Base of the metrics for a user who reads from the top and stops at document i with probability Rᵢ.
 
@@ -418,7 +415,6 @@ class _Cascade(_CountedMetric):
         return values
 
 
-@dataclass(frozen=True)
 class MRR(_Cascade):
     """Mean reciprocal rank: one over the rank of a query's first relevant document, 0 if it is beyond rank k.
 
@@ -437,7 +433,6 @@ class MRR(_Cascade):
     _title = "MRR@{k}"
 
 
-@dataclass(frozen=True)
 class Hit(_Cascade):
     """Share of the queries with a relevant document among the first k.
 
@@ -459,7 +454,6 @@ class Hit(_Cascade):
     k: Count = None  # type: ignore[assignment]  # required: without it every query with a relevant document is a hit
 
 
-@dataclass(frozen=True)
 class ERR(_Cascade):
     """Expected reciprocal rank of the document at which a user stops; each one satisfies with probability R.
 

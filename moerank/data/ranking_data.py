@@ -28,12 +28,7 @@ class LabelRuns:
     first: Integers  # query q has the runs first[q] to first[q + 1]
     n_worse: Integers  # documents of the query that are worse than those of a run
     n_better: Integers  # documents that are better
-    n_pairs_of: Integers  # of each query
-
-    @property
-    def n_pairs(self) -> int:
-        """The number of preference pairs of all queries."""
-        return int(self.n_pairs_of.sum())
+    n_pairs_of: Integers  # preference pairs of each query
 
     @classmethod
     def of(cls, y: Integers, offsets: Integers) -> Self:
@@ -265,7 +260,7 @@ class RankingData:
     @property
     def n_pairs(self) -> int:
         """Number of preference pairs."""
-        return self.label_runs.n_pairs
+        return int(self.label_runs.n_pairs_of.sum())
 
     @property
     def pairs(self) -> PreferencePairs:

@@ -23,8 +23,7 @@ from moerank.rankers import arguments
 from moerank.rankers.model import SAME_SCORES, finite_scores, is_own, linear_weights, some_rows
 from moerank.scikit_learn import BaseEstimator, ConvergenceWarning, TransformerMixin, check_is_fitted, clone
 from moerank.training.masks import Masks, Unit, read_masks
-from moerank.training.pair_loss import PairLoss
-from moerank.training.pairs import Pairs, solve_pairs
+from moerank.training.pairs import PairLoss, Pairs, solve_pairs
 
 # Number of single-precision rows that are converted to double precision at a time to score them.
 SCORED_ROWS = 1 << 16

@@ -15,8 +15,7 @@ from moerank.rankers.base import Backend, Grid
 from moerank.rankers.importance import FeatureImportance, FeatureSimilarity, feature_importance, feature_similarity
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.training.masks import Masks, read_masks
-from moerank.training.pair_loss import SQUARED_HINGE, Penalties
-from moerank.training.pairs import ListedPairs, pairs_for
+from moerank.training.pairs import SQUARED_HINGE, ListedPairs, Penalties, pairs_for
 
 
 class FSMRank(LargestWeightsPath, Backend):

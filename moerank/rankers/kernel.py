@@ -92,7 +92,7 @@ class KernelMapRanker(KernelRanker):
 
         The paper's steps are 2¹, those of the authors' code 2² in C.
         """
-        half = 0.5 * train.label_runs.n_pairs
+        half = 0.5 * train.n_pairs
         steps = range(-12, 3, 2), range(-12, 7, 2)
         return [{"gamma": 2.0**width, "C": half * 2.0**c} for width, c in product(*steps)]
 
@@ -303,7 +303,7 @@ class KernelRankSVM(KernelRanker):
 
         To save time, it is a coarser part of the paper's grid, c = −12 … 6 and gamma = 2⁻¹² … 2².
         """
-        p = train.label_runs.n_pairs
+        p = train.n_pairs
         return [{"gamma": 2.0**g, "C": p * 2.0**c} for g, c in product(range(-8, -1, 2), range(-12, 1, 3))]
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:

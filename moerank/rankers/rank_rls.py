@@ -16,13 +16,10 @@ from moerank.kernels.threads import in_pieces
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.base import Backend, Grid, LinearRanker
 from moerank.training.masks import Masks, Unit, read_masks
-from moerank.training.pair_loss import DIFFERENCE, SQUARED, UNIT, Target
-from moerank.training.pair_moments import PairMoments, QueryMoments, centred, solve_positive_definite
-from moerank.training.pairs import CountedPairs, ListedPairs, pairs_for
+from moerank.training.pair_moments import TARGETS, PairMoments, QueryMoments, Target, centred, solve_positive_definite
+from moerank.training.pairs import SQUARED, CountedPairs, ListedPairs, pairs_for
 
 TargetName = Literal["unit", "difference"]
-
-TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
 
 # Normal equations: (n_systems, n_features, n_features) and (n_systems, n_features).
 Systems: TypeAlias = tuple[Matrix, Matrix]
@@ -111,7 +108,7 @@ class RankRLS(Backend):
 
     @property
     def _target(self) -> Target:
-        return DIFFERENCE if self.loss == "query" else TARGETS[self.target]
+        return TARGETS["difference" if self.loss == "query" else self.target]
 
     def _systems(self, train: RankingData, masks: Masks) -> Systems | None:
         """Return the normal equations of the units that all individuals share, or of each individual's own queries.
@@ -265,7 +262,7 @@ class CombinedRegressionRanking(LinearRanker):
         pairs = PairMoments.of(train)
         gram, moment = _document_moments(train)
         A = self.alpha * gram + (1.0 - self.alpha) * pairs.gram
-        rhs = self.alpha * moment + (1.0 - self.alpha) * pairs.moment(DIFFERENCE)
+        rhs = self.alpha * moment + (1.0 - self.alpha) * pairs.moment(TARGETS["difference"])
         w = solve_positive_definite(plus_ridge(A, 0.5 * self.ridge), rhs)
         b = float(train.y.mean() - product(train.X64.mean(axis=0), w))
         self.intercept_ = b if self.alpha > 0 else 0.0

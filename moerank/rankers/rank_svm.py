@@ -9,8 +9,7 @@ from moerank.data import RankingData, centre_in_queries
 from moerank.rankers.base import Backend, Grid, LinearRanker
 from moerank.scikit_learn import ConvergenceWarning
 from moerank.training.masks import Masks
-from moerank.training.pair_loss import SQUARED_HINGE
-from moerank.training.pairs import EXACT_STEPS, LONGEST_LIST, CountedPairs, pairs_for
+from moerank.training.pairs import EXACT_STEPS, LONGEST_LIST, SQUARED_HINGE, CountedPairs, pairs_for
 from moerank.training.sorted import PairedDocuments, solve_with_features
 
 # Pairs per document up to which a population lists them: the documents of short queries do not fill a vector.

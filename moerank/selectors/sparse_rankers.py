@@ -20,8 +20,7 @@ from moerank.rankers.importance import FeatureImportance, FeatureSimilarity, fea
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.selectors.filter import Filter
 from moerank.training.masks import Masks
-from moerank.training.pair_loss import SQUARED_HINGE, Penalties
-from moerank.training.pairs import CountedPairs, ListedPairs
+from moerank.training.pairs import SQUARED_HINGE, CountedPairs, ListedPairs, Penalties
 
 # The weighted ℓ₁ problems end when a step changes their objective by at most this fraction, or after so many steps.
 INNER_TOL = 1e-8

@@ -18,13 +18,28 @@ from moerank.checks import check_room, check_square, memory_limit
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.algebra import LEAST_PIVOT, centred_stack, factorise, product, solve, square, sums_over_queries
 from moerank.kernels.threads import one_blas_thread
-from moerank.training.pair_loss import Target
 
 # Approximate number of documents in a block, so large that the product takes most of the time.
 MOMENT_BLOCK = 2048
 
 # Largest size in bytes of the matrices of all queries in double precision; beyond it they are single.
 DOUBLE_ROOM = 2**29
+
+
+@dataclass(frozen=True)
+class Target:
+    """The score difference that a pair (i, j) should have: t = margin + per_label · (yᵢ − yⱼ)."""
+
+    margin: float
+    per_label: float
+
+
+# The same margin for every pair.
+UNIT = Target(margin=1.0, per_label=0.0)
+# The difference of the labels.
+DIFFERENCE = Target(margin=0.0, per_label=1.0)
+
+TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
 
 
 @dataclass(frozen=True, eq=False)
