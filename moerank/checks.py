@@ -179,8 +179,7 @@ def check_fields(values: Any) -> None:
 @cache
 def _constraints(kind: Any) -> dict[str, Callable[..., None]]:
     hints = get_type_hints(kind, include_extras=True)
-    checks = {field.name: _constraint(hints[field.name]) for field in fields(kind)}
-    return {name: check for name, check in checks.items() if check is not None}
+    return {field.name: check for field in fields(kind) if (check := _constraint(hints[field.name])) is not None}
 
 
 def _constraint(hint: object) -> Callable[..., None] | None:

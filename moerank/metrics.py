@@ -553,14 +553,11 @@ def make_metric(name: str, **conventions: str) -> Metric:
             return make_metric(name, **read, **conventions)
         except TypeError:
             raise ValueError(f"{name} does not have the conventions ({printed}), or has one twice") from None
-    measure, at, k = name.lower().partition("@")
-    if at and measure in _WITH_CUTOFF and k.isdecimal():
-        return _WITH_CUTOFF[measure](int(k), **conventions)
-    if not at and measure in _WITHOUT_CUTOFF:
-        return _WITHOUT_CUTOFF[measure](**conventions)
-    text = name.partition("@")[0].strip()
-    if (make := load_code(text) if is_code(text) else plugins("moerank.metrics", Callable).get(text)) is not None:
-        return make(int(k), **conventions) if k.isdecimal() else make(**conventions)
+    measure, at, k = name.partition("@")
+    make = (_WITH_CUTOFF if at else _WITHOUT_CUTOFF).get(measure.lower())
+    make = make or (load_code(measure) if is_code(measure) else plugins("moerank.metrics", Callable).get(measure))
+    if make is not None and (k.isdecimal() or not at):
+        return make(int(k), **conventions) if at else make(**conventions)
     raise ValueError(
         f"unknown metric {name!r}; choose one of NDCG@k, P@k, Recall@k, Hit@k, MRR@k, ERR@k, MRR, ERR, MAP and "
         "MeanNDCG, with a number for k"

@@ -17,7 +17,7 @@ from moerank.rankers.base import Grid, Ranker, quality_of
 from moerank.rankers.boosting import TrailingMean, steadied
 from moerank.rankers.model import Forest, Tree
 from moerank.scikit_learn import clone
-from moerank.training.bins import between, in_single, ordered_values
+from moerank.training.bins import between, in_single
 
 if TYPE_CHECKING:
     from lightgbm import Booster
@@ -238,7 +238,7 @@ def boosted_trees(
             "callbacks": [lightgbm.early_stopping(patience, verbose=False)],
         }
     booster = lightgbm.train(fixed | parameters, data, n_trees, init_model=start, **watching)
-    ordered = ordered_values(all_data or train)
+    ordered = np.sort((all_data or train).X, axis=0)
     return _between_values(booster, ordered, in_single(ordered, train.scaling))
 
 

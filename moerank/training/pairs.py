@@ -136,6 +136,8 @@ class ListedPairs:
         self.pairs = PreferencePairs(np.repeat(winner, np.diff(pairs.first)), worse, pairs.first, winner)
         # Only differences inside a query matter, so centring per query changes nothing but the rounding.
         self.X = np.ascontiguousarray(centre_in_queries(data.X, data.offsets)[rows])
+        self.X_lanes = self.X.astype(np.float32)  # in the precision of the passes of a population
+        self._varies: Mask = np.any(self.X, axis=0)  # features that are not constant in every query
         self._models: dict[tuple[PairLoss, float], PairModel] = {}
         self._scores: dict[PairModel, NDArray[np.float32]] = {}
         self.shift: Matrix = target.per_label * data.y[rows]
@@ -148,16 +150,6 @@ class ListedPairs:
 
     def __len__(self) -> int:
         return len(self.pairs)
-
-    @cached_property
-    def _varies(self) -> Mask:
-        """Features that are not constant in every query, shape (n_features,)."""
-        return np.asarray(self.X.any(axis=0))
-
-    @cached_property
-    def X_lanes(self) -> NDArray[np.float32]:
-        """X in the precision of the population's passes."""
-        return self.X.astype(np.float32)
 
     @cached_property
     def gram(self) -> Matrix:
