@@ -235,7 +235,7 @@ class _CountedMetric(Metric):
         return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, few, most_workers(workers))
 
     def _plan_of(self, data: RankingData) -> Plan:
-        return data.remember_labels((self, "plan"), lambda: self._plan(data))
+        return data.remember((self, "plan"), lambda: self._plan(data), of_labels=True)
 
 
 class NDCG(_CountedMetric):

@@ -267,7 +267,7 @@ class RankingData:
         """All preference pairs, by query, then better row, then worse row; a ValueError beyond the limit on memory."""
         what = f"a list of {self.n_pairs:,} preference pairs (which RankRLS, RankSVM and FSMRank do without)"
         check_room(what, 32 * self.n_pairs)  # for two rows, and the values that solvers keep for a pair
-        return self.remember_labels("pairs", lambda: PreferencePairs.of(self.y, self.offsets))
+        return self.remember("pairs", lambda: PreferencePairs.of(self.y, self.offsets), of_labels=True)
 
     @property
     def X64(self) -> Matrix:
@@ -293,7 +293,7 @@ class RankingData:
     @property
     def label_runs(self) -> LabelRuns:
         """The documents of each query by label, for sums over all pairs without a list of them."""
-        return self.remember_labels("label runs", lambda: LabelRuns.of(self.y, self.offsets))
+        return self.remember("label runs", lambda: LabelRuns.of(self.y, self.offsets), of_labels=True)
 
     def query_blocks(self, n_documents: int) -> Iterator[tuple[int, int]]:
         """Yield the first and last query (exclusive) of blocks of at most `n_documents`, or of one query."""
@@ -408,18 +408,13 @@ class RankingData:
             raise ValueError(f"{self.name}: the features are scaled already ({self.scaling.kind})")
         return self._changed(scaling=scaling.PER_QUERY)
 
-    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
+    def remember(self, key: Hashable, make: Callable[[], T], *, of_labels: bool = False) -> T:
         """Return the value that `make` returned when `key` was first asked for; safe to call from several threads.
 
-        Keeps values that depend on this data set alone and are expensive to compute.
+        Keeps values that depend on this data set alone and are expensive to compute. All copies with the same labels
+        share a value `of_labels`, which depends on labels and weights alone.
         """
-        return self._remembered(self._memory, key, make)
-
-    def remember_labels(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `remember` does, shared with all copies: a value that depends on labels and weights alone."""
-        return self._remembered(self._of_labels, key, make)
-
-    def _remembered(self, memory: dict[Hashable, Any], key: Hashable, make: Callable[[], T]) -> T:
+        memory = self._of_labels if of_labels else self._memory
         if key not in memory:
             memory.setdefault(key, make())  # of several threads, the first one wins
         return cast("T", memory[key])

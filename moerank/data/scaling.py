@@ -65,7 +65,6 @@ def fill_missing(X: Floats, offsets: Integers, rule: MissingRule) -> None:
     >>> X.ravel().tolist()
     [0.5, 0.25, 0.75, 0.0]
     """
-    check_missing_rule(rule)
     if not isinstance(rule, str) and not abs(rule) <= float(np.finfo(X.dtype).max):
         raise ValueError(f"missing is {rule:g}, which is too large for a table in single precision")
     for begin, end in blocks(offsets, ROWS):

@@ -160,7 +160,7 @@ IMPORTANCES: dict[str, Callable[[RankingData], Vector]] = {
     "ones": lambda data: np.ones(data.n_features),
 }
 SIMILARITIES: dict[str, Callable[[RankingData], Matrix]] = {
-    "pearson": feature_correlations,
+    "pearson": lambda data: feature_correlations(data.X),
     "spearman": lambda data: np.abs(spearman(data.X64)),
     "kendall": lambda data: np.abs(kendall_tau(data.X64)),
     "identity": lambda data: np.eye(data.n_features),
