@@ -471,11 +471,6 @@ def labels_alone(y: ArrayLike, qid: ArrayLike | None) -> RankingData:
     return RankingData(np.zeros((len(np.asarray(y)), 1)), y, qid, name="test data")
 
 
-def n_pairs_of_queries(data: RankingData, masks: Mask) -> Integers:
-    """Count the preference pairs of the queries that each row of `masks` (n, n_queries) keeps, shape (n,)."""
-    return np.array([data.label_runs.n_pairs_of[mask].sum() for mask in masks], np.int64)
-
-
 def n_pairs_of_documents(data: RankingData, masks: Mask) -> Integers:
     """Count the preference pairs whose documents are both kept by each row of `masks` (n, n_documents), shape (n,)."""
     runs, counts = data.label_runs, np.zeros(len(masks), np.int64)

@@ -102,8 +102,7 @@ class ForeignRanker(RankingEstimator):
 
     _additive = False
 
-    def __init__(self, ranker: AnyRanker) -> None:
-        self.ranker = ranker
+    ranker: AnyRanker
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         trained: Any = train_on(self.ranker, train, np.ones(train.n_features, np.bool_))

@@ -74,8 +74,7 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
     if not isinstance(validation, RankingData):
         if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
             raise ValueError(f"validation must be a RankingData or (X, y, qid), not {type(validation).__name__}")
-        X, y, *rest = validation
-        qid = rest[0] if rest else None
+        X, y, qid = (*validation, None)[:3]
         if qid is None and train.n_queries > 1:
             raise ValueError(
                 f"validation has no qid, and {train.name} have {train.n_queries} queries: give (X, y, qid), with qid=0 "

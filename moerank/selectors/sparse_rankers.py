@@ -93,11 +93,8 @@ class FenchelRank(LargestWeightsPath):
                 "tol, or lower r"
             )
 
+    @one_blas_thread()
     def _weights(self, train: RankingData) -> Matrix:
-        with one_blas_thread():
-            return self._minimise(train)
-
-    def _minimise(self, train: RankingData) -> Matrix:
         rows, runs = train.remember("sorted by label", lambda: sort_by_label(train.y, train.offsets))
         columns = np.ascontiguousarray(centre_in_queries(train.X, train.offsets)[rows].T)
         w = np.zeros(len(columns))
@@ -250,12 +247,16 @@ def _solve(train: RankingData, rankers: Sequence[NonconvexRanker]) -> tuple[Matr
     objectives: list[list[float]] = [[] for _ in rankers]
     moving = np.arange(len(rankers))
     while len(moving):
-        variables, least = _weighted_problems(pairs, W[moving], cost[moving], scale[moving])
+        # Minimise (1 / n_pairs) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² + scale Σ costₖ |wₖ| for each row, with w = u − v.
+        start = np.hstack([W[moving].clip(0.0), (-W[moving]).clip(0.0)])
+        penalties = Penalties(np.zeros((0, 0)), cost[moving], np.zeros(len(moving)), scale[moving])
+        masks = Masks(np.ones((len(moving), train.n_features), np.bool_))
+        variables, n_iter, history = pairs.minimise_penalised(penalties, masks, start, INNER_STEPS, INNER_TOL)
         u, v = np.hsplit(variables, 2)
         going = np.zeros(len(moving), np.bool_)
         for row, i in enumerate(moving.tolist()):
             ranker, w = rankers[i], u[row] - v[row]
-            loss = ranker.C * least[row] - cost[i] @ (u[row] + v[row])
+            loss = ranker.C * history[n_iter[row], row] - cost[i] @ (u[row] + v[row])
             value = float(loss + ranker.penalties(np.abs(w)).sum())
             if objectives[i] and value > objectives[i][-1]:  # the gain was the rounding of the solution
                 continue
@@ -265,18 +266,6 @@ def _solve(train: RankingData, rankers: Sequence[NonconvexRanker]) -> tuple[Matr
             going[row] = changes[i] > ranker.tol and len(objectives[i]) < ranker.max_iter
         moving = moving[going]
     return W, objectives, changes
-
-
-def _weighted_problems(pairs: ListedPairs, start: Matrix, cost: Matrix, scale: Vector) -> tuple[Matrix, Vector]:
-    """Minimise (1 / n_pairs) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² + scale Σ costₖ |wₖ| for each row.
-
-    Returns the variables [u; v] (n, 2 n_features) with w = u − v, and the objectives (n,).
-    """
-    begin = np.hstack([start.clip(0.0), (-start).clip(0.0)])
-    penalties = Penalties(np.zeros((0, 0)), cost, np.zeros(len(scale)), scale)
-    masks = Masks(np.ones(start.shape, np.bool_))
-    variables, n_iter, history = pairs.minimise_penalised(penalties, masks, begin, INNER_STEPS, INNER_TOL)
-    return variables, history[n_iter, np.arange(len(scale))]
 
 
 class FSMRankSubgradient(LargestWeightsPath):

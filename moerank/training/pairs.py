@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from moerank.arrays import FloatType, Integers, Mask, Matrix, Vector, Words
 from moerank.checks import check_square
 from moerank.data import RankingData, centre_in_queries
-from moerank.data.ranking_data import PreferencePairs, n_pairs_of_documents, n_pairs_of_queries
+from moerank.data.ranking_data import PreferencePairs, n_pairs_of_documents
 from moerank.kernels import newton, proximal
 from moerank.kernels.algebra import factorise, product, solve
 from moerank.kernels.lanes import lanes, word_type
@@ -380,7 +380,7 @@ class CountedPairs:
         if (documents := masks.of_unit("document")) is not None:
             counts = n_pairs_of_documents(self.data, documents)
         elif (queries := masks.of_unit("query")) is not None:
-            counts = n_pairs_of_queries(self.data, queries)
+            counts = queries @ self.data.label_runs.n_pairs_of
         if not counts.all():
             raise ValueError(f"row {int(np.argmin(counts))} of the mask keeps no preference pair to train on")
         return np.broadcast_to(counts, len(masks.features)).astype(np.float64)
