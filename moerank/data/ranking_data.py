@@ -11,10 +11,11 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moerank.arrays import Array, Floats, Integers, Mask, Matrix
+from moerank.arrays import Floats, Integers, Mask, Matrix
 from moerank.checks import check_room
 from moerank.data import inputs, scaling
 from moerank.data.costs import FeatureCosts
+from moerank.kernels.compiled import read_only
 from moerank.kernels.pair_pass import PairGroups, enumerate_pairs
 
 T = TypeVar("T")
@@ -272,7 +273,7 @@ class RankingData:
     @property
     def X64(self) -> Matrix:
         """X in double precision and C order: X itself, or a copy that is made on first use."""
-        return self.remember("X64", lambda: _read_only(np.ascontiguousarray(self.X, np.float64)))
+        return self.remember("X64", lambda: read_only(np.ascontiguousarray(self.X, np.float64)))
 
     @property
     def is_missing(self) -> Mask:
@@ -305,7 +306,7 @@ class RankingData:
 
         A view of X in Fortran order, else a copy that is made on first use.
         """
-        return self.remember("columns", lambda: _read_only(np.ascontiguousarray(self.X.T)))
+        return self.remember("columns", lambda: read_only(np.ascontiguousarray(self.X.T)))
 
     def with_features(self, mask: Mask) -> Self:
         """Return the same documents with the features of `mask` only; the result is remembered.
@@ -459,11 +460,6 @@ class RankingData:
 
 Fold: TypeAlias = tuple[RankingData, RankingData, RankingData]
 """Training, validation and test part."""
-
-
-def _read_only(array: Array) -> Array:
-    array.setflags(write=False)
-    return array
 
 
 def labels_alone(y: ArrayLike, qid: ArrayLike | None) -> RankingData:

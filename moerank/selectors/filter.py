@@ -3,7 +3,7 @@
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -63,8 +63,7 @@ class Filter(Selection):
     @property
     def forest_(self) -> Forest:
         """The trees, if the ranker has any, over all columns of the training table."""
-        population: Any = self.population_
-        return population.forest(0)
+        return cast("Any", self.population_).forest(0)
 
     def path(self, train: RankingData) -> SelectionPath:
         """Return the rankers trained on the first 1, 2, … features.
@@ -112,9 +111,6 @@ class Filter(Selection):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._arrange(train, validation)
-        self._train_selected(train)
-
-    def _train_selected(self, train: RankingData) -> None:
         (self.support_,), self.population_ = self._train_first(train, np.array([self.n_features_to_select]))
 
     def _arrange(self, train: RankingData, validation: RankingData | None) -> None:

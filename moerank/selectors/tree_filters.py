@@ -53,14 +53,13 @@ class LambdaMARTFilter(Filter):
     def _ranker_grid(self, train: RankingData) -> Grid:
         return [{}] if self.ranker is None else super()._ranker_grid(train)
 
-    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        self._arrange(train, validation)
+    def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
+        super()._arrange(train, validation)
         if self.ranker is None:
             chosen = self._first_features(np.array([self.n_features_to_select]))[0]
             held_out = None if validation is None else validation.with_features(chosen)
             self._served = self._stopped(train.with_features(chosen), held_out)
             self.n_trees_ = self._served.n_trees
-        self._train_selected(train)
 
     def _trees(self) -> LambdaMART:
         return LambdaMART(self.n_trees, self.learning_rate, self.n_leaves, self.min_leaf)
