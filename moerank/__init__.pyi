@@ -56,15 +56,15 @@ from .selectors.filter import PermutationImportance as PermutationImportance
 from .selectors.filter import SingleFeatures as SingleFeatures
 from .selectors.fs_bfs import FSBFS as FSBFS
 from .selectors.fs_ed import FSED as FSED
-from .selectors.fsm import FSMSVM as FSMSVM
-from .selectors.fsm import FSMRankSubgradient as FSMRankSubgradient
 from .selectors.gas import GAS as GAS
 from .selectors.gas import HCAS as HCAS
 from .selectors.gas import NGAS as NGAS
 from .selectors.gas import XGAS as XGAS
 from .selectors.greedy import GreedyAdditive as GreedyAdditive
 from .selectors.greedy import GreedyRankRLS as GreedyRankRLS
+from .selectors.sparse_rankers import FSMSVM as FSMSVM
 from .selectors.sparse_rankers import FenchelRank as FenchelRank
+from .selectors.sparse_rankers import FSMRankSubgradient as FSMRankSubgradient
 from .selectors.sparse_rankers import NonconvexRanker as NonconvexRanker
 from .selectors.tree_filters import CEGB as CEGB
 from .selectors.tree_filters import ILMART as ILMART

@@ -132,13 +132,6 @@ def check_switch(**parameters: object) -> None:
             raise ValueError(f"{name} must be True or False, not {reprlib.repr(value)}")
 
 
-def check_path(**parameters: object) -> None:
-    """Raise a ValueError unless each parameter is a text or a path."""
-    for name, value in parameters.items():
-        if not isinstance(value, str | os.PathLike):
-            raise ValueError(f"{name} must be a path, not {reprlib.repr(value)}")
-
-
 def check_choice(choices: Iterable[str], *, or_none: bool = False, **parameters: object) -> None:
     """Raise a ValueError unless each parameter is one of the choices, or None with `or_none`.
 
@@ -186,8 +179,7 @@ def check_fields(values: Any) -> None:
 @cache
 def _constraints(kind: Any) -> dict[str, Callable[..., None]]:
     hints = get_type_hints(kind, include_extras=True)
-    checks = {field.name: _constraint(hints[field.name]) for field in fields(kind)}
-    return {name: check for name, check in checks.items() if check is not None}
+    return {field.name: check for field in fields(kind) if (check := _constraint(hints[field.name])) is not None}
 
 
 def _constraint(hint: object) -> Callable[..., None] | None:

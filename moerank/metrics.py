@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cache, partial
-from typing import Annotated, Any, ClassVar, Literal, overload
+from typing import Annotated, Any, ClassVar, Literal, dataclass_transform, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -116,10 +116,9 @@ class Metric(ABC):
 
         It is Σ v_q m_q / Σ v_q for queries with weights v and values m.
         """
-        require_data(data)
-        checked = checked_scores(scores, data.n_documents, data.name)
-        means = self.batch(data, checked.reshape(data.n_documents, -1))
-        return float(means[0]) if checked.ndim == 1 else means
+        values = self.per_query(data, scores)
+        means = mean_over_queries(data.weighed(values.reshape(data.n_queries, -1)))
+        return float(means[0]) if values.ndim == 1 else means
 
     def can_differ(self, data: RankingData) -> Array:
         """Return whether the value of each query depends on the order of its documents, bool, shape (n_queries,).
@@ -184,16 +183,13 @@ class Metric(ABC):
 
     def mean_of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the mean over the queries for each linear ranker, shape (n_individuals,); see `of_linear`."""
-        return self._sum_of_linear(data, W, workers) / data.total_weight
-
-    def _sum_of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
-        values = self.of_linear(data, W, workers=workers)
-        return sum_over_queries(values if (v := data.query_weights) is None else values * v[:, None])
+        values, weights = self.of_linear(data, W, workers=workers), data.query_weights
+        return sum_over_queries(values if weights is None else values * weights[:, None]) / data.total_weight
 
 
-@dataclass(frozen=True)
+@dataclass_transform(frozen_default=True)
 class _CountedMetric(Metric):
-    """Base of the metrics of this package.
+    """Base of the metrics of this package; each becomes a frozen dataclass of its conventions.
 
     A value depends only on the labels and weights in the order of the ranks, to the last bit: neither on the other
     individuals of the batch, nor on which of several equal documents stands first. A perfect ranking has an NDCG and
@@ -203,13 +199,16 @@ class _CountedMetric(Metric):
     _title: ClassVar[str]
     _kernel: ClassVar[Callable[..., Matrix]] = staticmethod(normalised_gain)
 
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
+
     def __post_init__(self) -> None:
         check_fields(self)
 
     @property
     def name(self) -> str:  # type: ignore[override]
         """The name in tables and figures, such as "NDCG@10" or "NDCG@10 (letor)"; defaults are left out."""
-        defaults = [f for f in fields(self) if f.default is not MISSING and f.name != "k"]
+        defaults = [f for f in fields(self) if f.default is not MISSING and f.name != "k"]  # type: ignore[arg-type]
         others = [f for f in defaults if getattr(self, f.name) != f.default]
         settings = [f"{f.name}=" * (f.name != "convention") + str(getattr(self, f.name)) for f in others]
         title = self._title.format_map(vars(self)).removesuffix("@None")
@@ -236,10 +235,9 @@ class _CountedMetric(Metric):
         return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, few, most_workers(workers))
 
     def _plan_of(self, data: RankingData) -> Plan:
-        return data.remember_labels((self, "plan"), lambda: self._plan(data))
+        return data.remember((self, "plan"), lambda: self._plan(data), of_labels=True)
 
 
-@dataclass(frozen=True)
 class NDCG(_CountedMetric):
     """Normalised discounted cumulated gain at rank k.
 
@@ -296,7 +294,6 @@ class NDCG(_CountedMetric):
         return depth, best[depth - 1 : depth]
 
 
-@dataclass(frozen=True)
 class MeanNDCG(_CountedMetric):
     """Mean over k = 1 … n of NDCG@k, with n the number of documents of the query (LETOR 4.0).
 
@@ -323,7 +320,6 @@ class MeanNDCG(_CountedMetric):
         return _gain_plan(data, gains, _rank_discounts(data, self), lambda best: (len(best), best))
 
 
-@dataclass(frozen=True)
 class Precision(_CountedMetric):
     """Share of relevant documents among the first k.
 
@@ -352,7 +348,6 @@ class Precision(_CountedMetric):
         return _gain_plan(data, relevance, np.ones_like(relevance), lambda best: (min(self.k, len(best)), divisor))
 
 
-@dataclass(frozen=True)
 class MAP(_CountedMetric):
     """Mean average precision: the mean of the precision at the ranks of a query's relevant documents.
 
@@ -370,7 +365,6 @@ class MAP(_CountedMetric):
         return _queries_with_relevant_documents(data), (data.y > 0).astype(np.float64)
 
 
-@dataclass(frozen=True)
 class Recall(_CountedMetric):
     """Share of a query's relevant documents that are among the first k; 0 for a query without a relevant document.
 
@@ -395,7 +389,6 @@ class Recall(_CountedMetric):
         return _gain_plan(data, relevance, np.ones_like(relevance), lambda best: (min(self.k, len(best)), best[-1:]))
 
 
-@dataclass(frozen=True)
 class _Cascade(_CountedMetric):
     """Base of the metrics for a user who reads from the top and stops at document i with probability Rᵢ.
 
@@ -408,11 +401,7 @@ class _Cascade(_CountedMetric):
     k: Count | None = None
 
     def _plan(self, data: RankingData) -> Plan:
-        return _queries_with_relevant_documents(data), self._stops(data)
-
-    def _stops(self, data: RankingData) -> Vector:
-        """Return the probability (n_documents,) that a user stops at each document."""
-        return (data.y > 0).astype(np.float64)
+        return _queries_with_relevant_documents(data), (data.y > 0).astype(np.float64)  # Rᵢ of each document
 
     def _kernel(self, scores: Matrix, offsets: Integers, query: Integers, stops: Vector) -> Matrix:  # type: ignore[override]
         values = np.zeros((len(offsets) - 1, scores.shape[1]))
@@ -426,7 +415,6 @@ class _Cascade(_CountedMetric):
         return values
 
 
-@dataclass(frozen=True)
 class MRR(_Cascade):
     """Mean reciprocal rank: one over the rank of a query's first relevant document, 0 if it is beyond rank k.
 
@@ -445,7 +433,6 @@ class MRR(_Cascade):
     _title = "MRR@{k}"
 
 
-@dataclass(frozen=True)
 class Hit(_Cascade):
     """Share of the queries with a relevant document among the first k.
 
@@ -467,7 +454,6 @@ class Hit(_Cascade):
     k: Count = None  # type: ignore[assignment]  # required: without it every query with a relevant document is a hit
 
 
-@dataclass(frozen=True)
 class ERR(_Cascade):
     """Expected reciprocal rank of the document at which a user stops; each one satisfies with probability R.
 
@@ -500,14 +486,14 @@ class ERR(_Cascade):
 
     max_label: Annotated[int, partial(check_at_least, 1, LARGEST_EXP2_LABEL)] = 4
 
-    def _stops(self, data: RankingData) -> Vector:
+    def _plan(self, data: RankingData) -> Plan:
         row = int(data.y.argmax())
         if data.y[row] > self.max_label:
             raise ValueError(
                 f"{data.name}: y[{row}] is {data.y[row]}, above the largest label {self.max_label} of ERR; use "
                 f"ERR(k, max_label={data.y[row]}), or fewer levels of relevance"
             )
-        return np.ldexp(_label_gains(data, "exp2"), -self.max_label)
+        return _queries_with_relevant_documents(data), np.ldexp(_label_gains(data, "exp2"), -self.max_label)
 
 
 MOST_INDIFFERENT = 0.2  # share of queries that cannot differ above which a run reports them
@@ -567,14 +553,11 @@ def make_metric(name: str, **conventions: str) -> Metric:
             return make_metric(name, **read, **conventions)
         except TypeError:
             raise ValueError(f"{name} does not have the conventions ({printed}), or has one twice") from None
-    measure, at, k = name.lower().partition("@")
-    if at and measure in _WITH_CUTOFF and k.isdecimal():
-        return _WITH_CUTOFF[measure](int(k), **conventions)
-    if not at and measure in _WITHOUT_CUTOFF:
-        return _WITHOUT_CUTOFF[measure](**conventions)
-    text = name.partition("@")[0].strip()
-    if (make := load_code(text) if is_code(text) else plugins("moerank.metrics", Callable).get(text)) is not None:
-        return make(int(k), **conventions) if k.isdecimal() else make(**conventions)
+    measure, at, k = name.partition("@")
+    make = (_WITH_CUTOFF if at else _WITHOUT_CUTOFF).get(measure.lower())
+    make = make or (load_code(measure) if is_code(measure) else plugins("moerank.metrics", Callable).get(measure))
+    if make is not None and (k.isdecimal() or not at):
+        return make(int(k), **conventions) if at else make(**conventions)
     raise ValueError(
         f"unknown metric {name!r}; choose one of NDCG@k, P@k, Recall@k, Hit@k, MRR@k, ERR@k, MRR, ERR, MAP and "
         "MeanNDCG, with a number for k"

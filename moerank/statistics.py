@@ -302,14 +302,15 @@ def interval_ends(
     n, mean, deviation, skewness = np.asarray(n), np.asarray(mean), np.asarray(deviation), np.asarray(skewness)
     width = -stdtrit(n - 1, level / 2) / np.sqrt(n)
     frequency = 1 - (level / 2) ** (1 / n)  # of losses of 1 that a sample misses with the chance level / 2
-    ends = []
-    for sign in (1, -1):
+
+    def end(sign: int) -> Vector:
         t = width - sign * skewness / (6 * n)
         root = np.cbrt(1 + sign * skewness * t)
         t = 3 * t / (root**2 + root + 1)  # 3 (root − 1) / skewness, which would cancel where the skewness is small
         lowest = sign * mean - np.maximum(np.maximum(t, width) * deviation, frequency * (1 + sign * mean))
-        ends.append(sign * lowest)
-    return ends[0], ends[1]
+        return sign * lowest
+
+    return end(1), end(-1)
 
 
 # Share of means that `queries_needed` asks for; .02 of it is lost because deviation and skewness vary as well.

@@ -180,9 +180,8 @@ SMALLEST_SQUARED = 1e-140  # features with smaller values are scaled up, because
 ROWS_AT_A_TIME = 2048  # documents that are centred at a time, which saves a copy of all
 
 
-def feature_correlations(data: RankingData | Matrix) -> Matrix:
-    """Return |Pearson correlation| of each pair of features of data or a table; a constant one has 0 with all."""
-    X = data.X if isinstance(data, RankingData) else data
+def feature_correlations(X: Matrix) -> Matrix:
+    """Return |Pearson correlation| of each pair of features of a table; a constant one has 0 with all."""
     check_square(X.shape[1])
     scatter = np.zeros((X.shape[1], X.shape[1]))
     for _, centred in _centred_blocks(X):

@@ -11,10 +11,11 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moerank.arrays import Array, Floats, Integers, Mask, Matrix
+from moerank.arrays import Floats, Integers, Mask, Matrix
 from moerank.checks import check_room
 from moerank.data import inputs, scaling
 from moerank.data.costs import FeatureCosts
+from moerank.kernels.compiled import read_only
 from moerank.kernels.pair_pass import PairGroups, enumerate_pairs
 
 T = TypeVar("T")
@@ -28,12 +29,7 @@ class LabelRuns:
     first: Integers  # query q has the runs first[q] to first[q + 1]
     n_worse: Integers  # documents of the query that are worse than those of a run
     n_better: Integers  # documents that are better
-    n_pairs_of: Integers  # of each query
-
-    @property
-    def n_pairs(self) -> int:
-        """The number of preference pairs of all queries."""
-        return int(self.n_pairs_of.sum())
+    n_pairs_of: Integers  # preference pairs of each query
 
     @classmethod
     def of(cls, y: Integers, offsets: Integers) -> Self:
@@ -233,7 +229,7 @@ class RankingData:
         if inputs.is_frozen(self.X):
             self.X = self.X.copy(order="K")
         mask = np.isnan(self.X)
-        scaling.fill_in_place(self.X, self.offsets, cast("scaling.MissingRule", self.missing))
+        scaling.fill_missing(self.X, self.offsets, cast("scaling.MissingRule", self.missing))
         return mask
 
     @property
@@ -265,19 +261,19 @@ class RankingData:
     @property
     def n_pairs(self) -> int:
         """Number of preference pairs."""
-        return self.label_runs.n_pairs
+        return int(self.label_runs.n_pairs_of.sum())
 
     @property
     def pairs(self) -> PreferencePairs:
         """All preference pairs, by query, then better row, then worse row; a ValueError beyond the limit on memory."""
         what = f"a list of {self.n_pairs:,} preference pairs (which RankRLS, RankSVM and FSMRank do without)"
         check_room(what, 32 * self.n_pairs)  # for two rows, and the values that solvers keep for a pair
-        return self.remember_labels("pairs", lambda: PreferencePairs.of(self.y, self.offsets))
+        return self.remember("pairs", lambda: PreferencePairs.of(self.y, self.offsets), of_labels=True)
 
     @property
     def X64(self) -> Matrix:
         """X in double precision and C order: X itself, or a copy that is made on first use."""
-        return self.remember("X64", lambda: _read_only(np.ascontiguousarray(self.X, np.float64)))
+        return self.remember("X64", lambda: read_only(np.ascontiguousarray(self.X, np.float64)))
 
     @property
     def is_missing(self) -> Mask:
@@ -298,7 +294,7 @@ class RankingData:
     @property
     def label_runs(self) -> LabelRuns:
         """The documents of each query by label, for sums over all pairs without a list of them."""
-        return self.remember_labels("label runs", lambda: LabelRuns.of(self.y, self.offsets))
+        return self.remember("label runs", lambda: LabelRuns.of(self.y, self.offsets), of_labels=True)
 
     def query_blocks(self, n_documents: int) -> Iterator[tuple[int, int]]:
         """Yield the first and last query (exclusive) of blocks of at most `n_documents`, or of one query."""
@@ -310,7 +306,7 @@ class RankingData:
 
         A view of X in Fortran order, else a copy that is made on first use.
         """
-        return self.remember("columns", lambda: _read_only(np.ascontiguousarray(self.X.T)))
+        return self.remember("columns", lambda: read_only(np.ascontiguousarray(self.X.T)))
 
     def with_features(self, mask: Mask) -> Self:
         """Return the same documents with the features of `mask` only; the result is remembered.
@@ -413,18 +409,13 @@ class RankingData:
             raise ValueError(f"{self.name}: the features are scaled already ({self.scaling.kind})")
         return self._changed(scaling=scaling.PER_QUERY)
 
-    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
+    def remember(self, key: Hashable, make: Callable[[], T], *, of_labels: bool = False) -> T:
         """Return the value that `make` returned when `key` was first asked for; safe to call from several threads.
 
-        Keeps values that depend on this data set alone and are expensive to compute.
+        Keeps values that depend on this data set alone and are expensive to compute. All copies with the same labels
+        share a value `of_labels`, which depends on labels and weights alone.
         """
-        return self._remembered(self._memory, key, make)
-
-    def remember_labels(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `remember` does, shared with all copies: a value that depends on labels and weights alone."""
-        return self._remembered(self._of_labels, key, make)
-
-    def _remembered(self, memory: dict[Hashable, Any], key: Hashable, make: Callable[[], T]) -> T:
+        memory = self._of_labels if of_labels else self._memory
         if key not in memory:
             memory.setdefault(key, make())  # of several threads, the first one wins
         return cast("T", memory[key])
@@ -471,19 +462,9 @@ Fold: TypeAlias = tuple[RankingData, RankingData, RankingData]
 """Training, validation and test part."""
 
 
-def _read_only(array: Array) -> Array:
-    array.setflags(write=False)
-    return array
-
-
 def labels_alone(y: ArrayLike, qid: ArrayLike | None) -> RankingData:
     """Return test data for a metric: labels and queries, with one feature that is 0."""
     return RankingData(np.zeros((len(np.asarray(y)), 1)), y, qid, name="test data")
-
-
-def n_pairs_of_queries(data: RankingData, masks: Mask) -> Integers:
-    """Count the preference pairs of the queries that each row of `masks` (n, n_queries) keeps, shape (n,)."""
-    return np.array([data.label_runs.n_pairs_of[mask].sum() for mask in masks], np.int64)
 
 
 def n_pairs_of_documents(data: RankingData, masks: Mask) -> Integers:

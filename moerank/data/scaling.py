@@ -50,48 +50,35 @@ def check_missing_rule(rule: object, *, or_none: bool = False) -> None:
     raise ValueError(f"missing must be {choices}, not {rule!r}{advice}")
 
 
-def fill_missing(X: Floats, offsets: Integers, rule: MissingRule) -> tuple[Floats, Integers]:
-    """Replace every NaN of X by a rule, and count them; X is copied if anything is missing.
+def fill_missing(X: Floats, offsets: Integers, rule: MissingRule) -> None:
+    """Replace every NaN of X by a rule, in place.
 
     A missing value becomes the number; or the smallest value, or the mean, of the feature in the query; or, for
     "query-worst", a value below the smallest one. It is lower by the gap between the two smallest distinct values, or
     by 1 if there is only one, stays below after rounding, and is finite. If a query has no value of a feature, all its
-    documents get 0, so that the feature orders nothing there. Returns the table and the counts (n_features,).
-    O(n_documents · n_features).
+    documents get 0, so that the feature orders nothing there. O(n_documents · n_features).
 
     Examples
     --------
     >>> X = np.array([[0.5], [np.nan], [0.75], [np.nan]])
-    >>> fill_missing(X, np.array([0, 3, 4]), "query-worst")[0].ravel().tolist()
+    >>> fill_missing(X, np.array([0, 3, 4]), "query-worst")
+    >>> X.ravel().tolist()
     [0.5, 0.25, 0.75, 0.0]
     """
-    filled = X.copy(order="K") if np.isnan(X.min(initial=0.0)) else X
-    return filled, fill_in_place(filled, offsets, rule)
-
-
-def fill_in_place(X: Floats, offsets: Integers, rule: MissingRule) -> Integers:
-    """Do what `fill_missing` does without a copy, and return the counts; only the NaN entries of X change."""
-    check_missing_rule(rule)
     if not isinstance(rule, str) and not abs(rule) <= float(np.finfo(X.dtype).max):
         raise ValueError(f"missing is {rule:g}, which is too large for a table in single precision")
-    counts = np.zeros(X.shape[1], np.int64)
     for begin, end in blocks(offsets, ROWS):
         block = X[offsets[begin] : offsets[end]]
         unknown = np.isnan(block)
-        in_block = unknown.sum(axis=0)
-        columns = np.flatnonzero(in_block)
-        counts += in_block
-        if not len(columns):
-            continue
+        columns = np.flatnonzero(unknown.any(axis=0))
         if not isinstance(rule, str):
             block[unknown] = rule
-        else:
+        elif len(columns):
             starts = offsets[begin:end] - offsets[begin]
             lengths = np.diff(offsets[begin : end + 1])
             present = np.ascontiguousarray(block[:, columns])  # so that means do not depend on the memory order
             values = np.repeat(_replacements(present, starts, lengths, rule), lengths, axis=0)
             block[:, columns] = np.where(unknown[:, columns], values, block[:, columns])
-    return counts
 
 
 def _replacements(X: Floats, starts: Integers, lengths: Integers, rule: QueryRule) -> Floats:

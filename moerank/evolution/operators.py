@@ -555,7 +555,7 @@ def redundancy_degrees(
     [0.5, 0.5, 0.0]
     """
     check_choice(get_args(Redundancy), redundancy=redundancy)
-    correlation = feature_correlations(X if isinstance(X, RankingData) else np.asarray(X, np.float64))
+    correlation = feature_correlations(X.X if isinstance(X, RankingData) else np.asarray(X, np.float64))
     np.fill_diagonal(correlation, 0.0)
     if bit_of is not None:
         of_bit = np.eye(int(np.max(bit_of)) + 1)[np.asarray(bit_of)]

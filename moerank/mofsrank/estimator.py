@@ -73,7 +73,6 @@ def _tuned(ranker: Any, train: RankingData, validation: RankingData | None, metr
     return own.tune(train, validation, metric=metric, **progress)
 
 
-@dataclass(eq=False, repr=False)
 class MOFSRank(ShapesMixin, rankers.RankingEstimator):
     """Select features for ranking: instance selection, feature selection, ensemble.
 

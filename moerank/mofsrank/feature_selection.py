@@ -27,12 +27,10 @@ from moerank.mofsrank.stage import Stage
 from moerank.rankers import AdditiveRLS, AnyRanker, FitnessBackend, Population, RankRLS, as_backend, nested_masks
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.population import of_weights, side_by_side, train_population
-from moerank.rankers.rank_rls import TARGETS
 from moerank.scikit_learn import ConvergenceWarning
 from moerank.selectors.best_subset import BestSubset
 from moerank.training.masks import Unit
-from moerank.training.pair_loss import UNIT
-from moerank.training.pair_moments import PairMoments, backward_path, forward_path
+from moerank.training.pair_moments import TARGETS, UNIT, PairMoments, backward_path, forward_path
 
 # Features of a random string at the start, and for the backward path. Both take seconds at this size.
 MOST_AT_FIRST = 1_000

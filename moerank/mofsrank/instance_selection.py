@@ -11,7 +11,7 @@ import numpy as np
 from moerank.arrays import Array, Integers, Mask, Matrix
 from moerank.checks import check_choice
 from moerank.data import RankingData
-from moerank.data.ranking_data import n_pairs_of_documents, n_pairs_of_queries
+from moerank.data.ranking_data import n_pairs_of_documents
 from moerank.evolution import DensitySampling, DigestDuplicates, Operators, SparseBitFlip, UniformCrossover
 from moerank.evolution.operators import CROSSOVER, DENSITY
 from moerank.kernels.threads import in_pieces
@@ -130,7 +130,7 @@ def n_pairs_kept(train: RankingData, unit: Unit, masks: Array) -> Integers:
     """Return the number of preference pairs that each row of `masks` (n_individuals, n_units), or packed row, keeps."""
     if unit == "pair":
         return n_ones(np.packbits(masks, axis=1) if masks.dtype == np.bool_ else masks)
-    return n_pairs_of_queries(train, masks) if unit == "query" else n_pairs_of_documents(train, masks)
+    return masks @ train.label_runs.n_pairs_of if unit == "query" else n_pairs_of_documents(train, masks)
 
 
 def evenly_spaced(n: int, most: int) -> Integers:

@@ -102,14 +102,12 @@ class ForeignRanker(RankingEstimator):
 
     _additive = False
 
-    def __init__(self, ranker: AnyRanker) -> None:
-        self.ranker = ranker
+    ranker: AnyRanker
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        trained: Any = train_on(self.ranker, train, np.ones(train.n_features, np.bool_))
-        self.ranker_ = trained
-        self.support_ = np.isin(np.arange(train.n_features), _columns_used(trained, train.n_features))
-        weights = linear_weights(trained, train.X)
+        self.ranker_: Any = train_on(self.ranker, train, np.ones(train.n_features, np.bool_))
+        self.support_ = np.isin(np.arange(train.n_features), _columns_used(self.ranker_, train.n_features))
+        weights = linear_weights(self.ranker_, train.X)
         if weights is not None:
             self.coef_ = np.asarray(weights, np.float64)
 

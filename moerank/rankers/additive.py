@@ -20,12 +20,12 @@ from moerank.rankers.base import Grid, Trainer
 from moerank.rankers.boosting import steadied
 from moerank.rankers.model import Forest, finite_scores
 from moerank.rankers.population import Axis, TablePopulation
-from moerank.rankers.rank_rls import TARGETS, RankRLS, TargetName
+from moerank.rankers.rank_rls import RankRLS, TargetName
 from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.scikit_learn import check_is_fitted
 from moerank.training.bins import MOST_BINS, Bins, step_moments
 from moerank.training.masks import Masks, Unit, read_masks
-from moerank.training.pair_moments import PairMoments
+from moerank.training.pair_moments import TARGETS, PairMoments
 
 if TYPE_CHECKING:  # these take long to load
     import pandas as pd
@@ -45,7 +45,6 @@ NO_PAIRS = 'AdditiveRLS takes no pair_mask of pairs. Select queries, instance_se
 MOST_TUNED = 2_000
 
 
-@dataclass(eq=False, repr=False)
 class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     """Least squares ranking by a sum of step functions, Σ_f g_f(x_f).
 
@@ -211,7 +210,7 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         features = sorted(train.feature_names.index(shape.features[0]) for shape in shapes)
         single = Bins.of(train, self.n_bins)
         pairs = Interactions(Bins.of(train, N_CUTS), single, tuple(combinations(features, 2)))
-        data = pairs.data(train)
+        data = train.with_table(pairs.table(train.X))
         prior = replace(_Prior.of(train, single, self.smooth), bins=pairs.bins, pairs=pairs.roots(self.smooth))
         system = self._system(data, read_masks(data), prior)
         entered = system.forward_path(self.alpha, self.interactions, given=train.n_features)
@@ -349,10 +348,6 @@ class Interactions:
         """Return the table (n_documents, n_features + n_pairs)."""
         codes = self.coarse.codes_of(X)
         return np.column_stack([X, *(codes[f] * np.uint8(self._width(g)) + codes[g] for f, g in self.pairs)])
-
-    def data(self, train: RankingData) -> RankingData:
-        """Return the training data with the table in place of the features."""
-        return train.with_table(self.table(train.X))
 
     @cached_property
     def bins(self) -> Bins:

@@ -74,8 +74,7 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
     if not isinstance(validation, RankingData):
         if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
             raise ValueError(f"validation must be a RankingData or (X, y, qid), not {type(validation).__name__}")
-        X, y, *rest = validation
-        qid = rest[0] if rest else None
+        X, y, qid = (*validation, None)[:3]
         if qid is None and train.n_queries > 1:
             raise ValueError(
                 f"validation has no qid, and {train.name} have {train.n_queries} queries: give (X, y, qid), with qid=0 "
@@ -119,8 +118,9 @@ def as_feature_table(X: RankingData | ArrayLike, ranker: "RankingEstimator") -> 
         inputs.refuse_infinite_values(table, expected)
         if of_training != scaling.PER_QUERY:
             table = inputs.without_values(table, ranker.missing_values_)
-        if missing is not None and not isinstance(missing, str):
-            table, _ = scaling.fill_missing(table, np.array([0, len(table)]), missing)
+        if missing is not None and not isinstance(missing, str) and np.isnan(table.min(initial=0.0)):
+            table = table.copy(order="K") if inputs.is_frozen(table) else table
+            table[np.isnan(table)] = missing
         remedy = (
             f"the training data had no missing value, so there is no rule; give a RankingData with {inputs.RULES}"
             if missing is None

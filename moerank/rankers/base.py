@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import cache
-from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, overload
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, dataclass_transform, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,18 +23,19 @@ from moerank.rankers import arguments
 from moerank.rankers.model import SAME_SCORES, finite_scores, is_own, linear_weights, some_rows
 from moerank.scikit_learn import BaseEstimator, ConvergenceWarning, TransformerMixin, check_is_fitted, clone
 from moerank.training.masks import Masks, Unit, read_masks
-from moerank.training.pair_loss import PairLoss
-from moerank.training.pairs import Pairs, solve_pairs
+from moerank.training.pairs import PairLoss, Pairs, solve_pairs
 
 # Number of single-precision rows that are converted to double precision at a time to score them.
 SCORED_ROWS = 1 << 16
 
 
+@dataclass_transform(eq_default=False)
 class RankingEstimator(TransformerMixin, BaseEstimator):
     """Base of all estimators that are fitted to ranking data and rank documents by some of their features.
 
-    A subclass is a dataclass whose fields are its parameters with their constraints, or it stores its parameters in
-    `__init__` and may check them in `_check_parameters`. It implements `_fit`, which sets `support_`, and `_scores`.
+    Each subclass becomes a dataclass, whose fields are its parameters with their constraints, unless it has an
+    `__init__` of its own, which stores its parameters; then it may check them in `_check_parameters`. It implements
+    `_fit`, which sets `support_`, and `_scores`.
 
     Attributes
     ----------
@@ -84,6 +85,15 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
     n_features_in_: int
     n_queries_: int
     feature_names_in_: NDArray[np.object_]
+
+    tol: float  # of those rankers that warn by `_converged`
+    n_iter_: int
+    _watched_by: Metric = MAP()  # the metric of `tune`, where a gain of which keeps a training on
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if "__init__" not in vars(cls):
+            dataclass(eq=False, repr=False)(cls)
 
     def fit(
         self,
@@ -335,12 +345,8 @@ class Ranker(RankingEstimator):
     parameter in `_size` and implements `_scores_by_size`.
     """
 
-    tol: float
-    n_iter_: int
-    _converged: bool = True
+    _converged = True
     _size: ClassVar[str | None] = None
-    # The metric of `tune`, where a gain of which keeps a training on.
-    _watched_by: Metric = MAP()
     # Parameters, besides the size, that may differ between entries that are trained together; None for all.
     _trained_together: ClassVar[tuple[str, ...] | None] = ()
 

@@ -3,7 +3,6 @@
 import math
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -62,7 +61,6 @@ class TrailingMean:
 VANISHED = 1e-250
 
 
-@dataclass(eq=False, repr=False)
 class StumpBoosting(Ranker):
     """Base of the rankers that add up stumps, each fitted to preference pairs that its predecessors weigh.
 
@@ -167,7 +165,6 @@ def _bins(train: RankingData, n_thresholds: int | None) -> tuple[NDArray[np.int3
     return train.remember(("stumps", n_thresholds), compute)
 
 
-@dataclass(eq=False, repr=False)
 class RankBoost(StumpBoosting):
     """Boosting of stumps on the exponential loss Σ exp(s(xⱼ) − s(xᵢ)) over the preference pairs (i, j).
 
@@ -298,7 +295,6 @@ Reweighting = Literal["combined", "cumulative", "weak"]
 LEAST_ERROR = 1e-10
 
 
-@dataclass(eq=False, repr=False)
 class AdaRank(LinearRanker):
     """Boosting of features by a ranking measure E(q, f), the value of query q ranked by f.
 

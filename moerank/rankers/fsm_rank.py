@@ -1,7 +1,7 @@
 """FSMRank: one convex problem that ranks well with few, important and dissimilar features (Lai et al., 2013)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any, Self
 
@@ -15,11 +15,9 @@ from moerank.rankers.base import Backend, Grid
 from moerank.rankers.importance import FeatureImportance, FeatureSimilarity, feature_importance, feature_similarity
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.training.masks import Masks, read_masks
-from moerank.training.pair_loss import SQUARED_HINGE, Penalties
-from moerank.training.pairs import ListedPairs, pairs_for
+from moerank.training.pairs import SQUARED_HINGE, ListedPairs, Penalties, pairs_for
 
 
-@dataclass(eq=False, repr=False)
 class FSMRank(LargestWeightsPath, Backend):
     """Joint feature selection and ranking by accelerated proximal gradient.
 

@@ -115,12 +115,12 @@ def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
     """
 
     def compute() -> Matrix:
-        sums = []
+        means = []
         for begin in range(0, data.n_features, AT_ONCE):
             part = copy(data).with_features(np.arange(data.n_features) // AT_ONCE == begin // AT_ONCE)
             alone = np.eye(part.n_features)
-            sums.append(metric._sum_of_linear(part, np.vstack([alone, -alone]), 1).reshape(2, -1))
-        return np.hstack(sums) / data.total_weight
+            means.append(metric.mean_of_linear(part, np.vstack([alone, -alone])).reshape(2, -1))
+        return np.hstack(means)
 
     return data.remember((metric, "of single features"), compute)
 
@@ -160,7 +160,7 @@ IMPORTANCES: dict[str, Callable[[RankingData], Vector]] = {
     "ones": lambda data: np.ones(data.n_features),
 }
 SIMILARITIES: dict[str, Callable[[RankingData], Matrix]] = {
-    "pearson": feature_correlations,
+    "pearson": lambda data: feature_correlations(data.X),
     "spearman": lambda data: np.abs(spearman(data.X64)),
     "kendall": lambda data: np.abs(kendall_tau(data.X64)),
     "identity": lambda data: np.eye(data.n_features),

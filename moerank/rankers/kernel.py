@@ -1,6 +1,5 @@
 """Rankers with a kernel: RankNystrom, RankFourier and KernelRankSVM."""
 
-from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar, Self
 
@@ -79,7 +78,6 @@ class KernelRanker(Ranker):
 SMALLEST_EIGENVALUE = 1e-6
 
 
-@dataclass(eq=False, repr=False)
 class KernelMapRanker(KernelRanker):
     """Base of `RankNystrom` and `RankFourier`: the linear problem on mapped documents, whatever the map."""
 
@@ -94,7 +92,7 @@ class KernelMapRanker(KernelRanker):
 
         The paper's steps are 2¹, those of the authors' code 2² in C.
         """
-        half = 0.5 * train.label_runs.n_pairs
+        half = 0.5 * train.n_pairs
         steps = range(-12, 3, 2), range(-12, 7, 2)
         return [{"gamma": 2.0**width, "C": half * 2.0**c} for width, c in product(*steps)]
 
@@ -110,7 +108,6 @@ class KernelMapRanker(KernelRanker):
         return solve_with_features(table, pairs, self.C, self.tol)
 
 
-@dataclass(eq=False, repr=False)
 class RankNystrom(KernelMapRanker):
     """RankSVM on the Nyström map of the kernel k(x, x') = exp(−gamma ‖x − x'‖²).
 
@@ -247,7 +244,6 @@ class RankFourier(KernelMapRanker):
 KERNEL_ROWS = 512
 
 
-@dataclass(eq=False, repr=False)
 class KernelRankSVM(KernelRanker):
     """RankSVM with squared hinge loss in the space of the kernel k(x, x') = exp(−gamma ‖x − x'‖²).
 
@@ -307,7 +303,7 @@ class KernelRankSVM(KernelRanker):
 
         To save time, it is a coarser part of the paper's grid, c = −12 … 6 and gamma = 2⁻¹² … 2².
         """
-        p = train.label_runs.n_pairs
+        p = train.n_pairs
         return [{"gamma": 2.0**g, "C": p * 2.0**c} for g, c in product(range(-8, -1, 2), range(-12, 1, 3))]
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Self
 
@@ -18,7 +17,7 @@ from moerank.rankers.base import Grid, Ranker, quality_of
 from moerank.rankers.boosting import TrailingMean, steadied
 from moerank.rankers.model import Forest, Tree
 from moerank.scikit_learn import clone
-from moerank.training.bins import between, in_single, ordered_values
+from moerank.training.bins import between, in_single
 
 if TYPE_CHECKING:
     from lightgbm import Booster
@@ -30,7 +29,6 @@ SLOWER = 0.3
 MOST_SHORT = 300
 
 
-@dataclass(eq=False, repr=False)
 class LambdaMART(Ranker):
     """Gradient boosting of regression trees for NDCG.
 
@@ -187,9 +185,6 @@ class LambdaMART(Ranker):
         """The trees, over all columns of the training table."""
         return mean_forest([(self.booster_, self.booster_.num_trees())]).over(np.flatnonzero(self.varying_))
 
-    def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
-        return scores_by_trees(self.booster_, X[:, self.varying_])
-
 
 def leaf_sizes(n_documents: int) -> list[int]:
     """Return the `LEAF_SHARES` of `n_documents` documents, each at least 1."""
@@ -243,7 +238,7 @@ def boosted_trees(
             "callbacks": [lightgbm.early_stopping(patience, verbose=False)],
         }
     booster = lightgbm.train(fixed | parameters, data, n_trees, init_model=start, **watching)
-    ordered = ordered_values(all_data or train)
+    ordered = np.sort((all_data or train).X, axis=0)
     return _between_values(booster, ordered, in_single(ordered, train.scaling))
 
 
@@ -314,7 +309,6 @@ def mean_forest(boosters: Iterable[tuple[Booster, int]]) -> Forest:
 FEW_DOCUMENTS = 40
 
 
-@dataclass(eq=False, repr=False)
 class BaggedLambdaMART(Ranker):
     """Bagging of LambdaMART: s(x) = (1 / n_bags) Σ_b s_b(x), each s_b boosted on a random part of the queries.
 

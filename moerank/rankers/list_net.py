@@ -1,6 +1,5 @@
 """ListNet: the cross entropy of top-one probabilities, descended one query at a time (Cao et al., 2007)."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from moerank.arrays import Matrix
@@ -8,12 +7,10 @@ from moerank.checks import Count, Positive
 from moerank.data import RankingData
 from moerank.kernels.compiled import read_only
 from moerank.kernels.losses import descend, top_one_probabilities
-from moerank.kernels.scores import linear_scores
 from moerank.rankers.base import Grid, LinearRanker
 from moerank.training.sorted import PairedDocuments
 
 
-@dataclass(eq=False, repr=False)
 class ListNet(LinearRanker):
     """Linear listwise ranker by gradient descent with early stopping.
 
@@ -72,8 +69,5 @@ class ListNet(LinearRanker):
         X, offsets = train.X64[documents.rows], read_only(documents.pairs.offsets)
         target = top_one_probabilities(train.y[documents.rows].astype(float), offsets)
         W: Matrix = descend(X, target, offsets, float(self.learning_rate), self.n_epochs)
-        self.epoch_coefs_ = self._everywhere(W)
+        self.epoch_coefs_ = self.path_coefs_ = self._everywhere(W)
         return W[-1].copy()
-
-    def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
-        return linear_scores(X, self.epoch_coefs_)

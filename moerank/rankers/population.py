@@ -329,8 +329,7 @@ def train_population(
     every = pair_mask is not None and pair_mask.ndim == 1 and pair_mask.all()
     masks = {"pair_mask": None if every else pair_mask, "feature_mask": feature_mask}
     given: Parameters = {name: mask for name, mask in masks.items() if mask is not None}
-    sizes = [len(mask) for mask in given.values() if np.ndim(mask) == 2]
-    size = sizes[0] if sizes else 1
+    size = next((len(mask) for mask in given.values() if np.ndim(mask) == 2), 1)
     if unit != "pair" and "pair_mask" in given:
         counts = "unit" in signature(backend.fit_population).parameters
         given |= {"unit": unit} if counts else {"pair_mask": _pairs_of_units(train, given["pair_mask"], unit)}

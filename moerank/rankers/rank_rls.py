@@ -1,7 +1,6 @@
 """Regularised least squares in closed form: RankRLS on preference pairs, and combined regression and ranking."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Annotated, Any, Literal, TypeAlias
@@ -11,25 +10,21 @@ from numpy.typing import ArrayLike
 
 from moerank.arrays import Mask, Matrix
 from moerank.checks import NotNegative, Positive, check_share, check_square
-from moerank.data import RankingData, centre_in_queries
+from moerank.data import RankingData
 from moerank.kernels.algebra import plus_ridge, product, ridge_subsets, square
 from moerank.kernels.threads import in_pieces
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.base import Backend, Grid, LinearRanker
 from moerank.training.masks import Masks, Unit, read_masks
-from moerank.training.pair_loss import DIFFERENCE, SQUARED, UNIT, Target
-from moerank.training.pair_moments import PairMoments, QueryMoments, centred, solve_positive_definite
-from moerank.training.pairs import CountedPairs, ListedPairs, pairs_for
+from moerank.training.pair_moments import TARGETS, PairMoments, QueryMoments, Target, centred, solve_positive_definite
+from moerank.training.pairs import SQUARED, CountedPairs, ListedPairs, pairs_for
 
 TargetName = Literal["unit", "difference"]
-
-TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
 
 # Normal equations: (n_systems, n_features, n_features) and (n_systems, n_features).
 Systems: TypeAlias = tuple[Matrix, Matrix]
 
 
-@dataclass(eq=False, repr=False)
 class RankRLS(Backend):
     """Regularised least squares ranking.
 
@@ -113,7 +108,7 @@ class RankRLS(Backend):
 
     @property
     def _target(self) -> Target:
-        return DIFFERENCE if self.loss == "query" else TARGETS[self.target]
+        return TARGETS["difference" if self.loss == "query" else self.target]
 
     def _systems(self, train: RankingData, masks: Masks) -> Systems | None:
         """Return the normal equations of the units that all individuals share, or of each individual's own queries.
@@ -160,7 +155,7 @@ class RankRLS(Backend):
         data = as_ranking_data(X, y, qid)
         of_query = self.loss == "query"
         moments = QueryMoments.of(data, every_pair=of_query)
-        b = moments.moment(DIFFERENCE if of_query else TARGETS[self.target])
+        b = moments.moment(self._target)
         packed, total, n_pairs = moments.packed.sum(axis=0, dtype=np.float64), b.sum(axis=0), moments.n_pairs.sum()
         scores, ridge = np.empty(data.n_documents), self.alpha * np.eye(data.n_features)
         lower = np.tril_indices(data.n_features)
@@ -208,16 +203,12 @@ def _query_loss_system(data: RankingData) -> tuple[Matrix, Matrix]:
 
     def compute() -> tuple[Matrix, Matrix]:
         check_square(data.n_features)
-        if data.is_weighted:
-            stack, sums, _, label = centred(data, 0, data.n_queries)
-            return square(stack), product(sums, label)
-        X, y = centre_in_queries(data.X, data.offsets), centre_in_queries(data.y, data.offsets)
-        return square(X.T), product(X.T, y)
+        stack, sums, _, label = centred(data, 0, data.n_queries)
+        return square(stack), product(sums, label)
 
     return data.remember("query loss system", compute)
 
 
-@dataclass(eq=False, repr=False)
 class CombinedRegressionRanking(LinearRanker):
     """Regression on the labels and on their differences at once.
 
@@ -271,7 +262,7 @@ class CombinedRegressionRanking(LinearRanker):
         pairs = PairMoments.of(train)
         gram, moment = _document_moments(train)
         A = self.alpha * gram + (1.0 - self.alpha) * pairs.gram
-        rhs = self.alpha * moment + (1.0 - self.alpha) * pairs.moment(DIFFERENCE)
+        rhs = self.alpha * moment + (1.0 - self.alpha) * pairs.moment(TARGETS["difference"])
         w = solve_positive_definite(plus_ridge(A, 0.5 * self.ridge), rhs)
         b = float(train.y.mean() - product(train.X64.mean(axis=0), w))
         self.intercept_ = b if self.alpha > 0 else 0.0

@@ -1,7 +1,6 @@
 """RankSVM in the primal: the linear support vector machine on preference pairs, by two solvers."""
 
 import warnings
-from dataclasses import dataclass
 from typing import Self
 
 from moerank.arrays import Matrix
@@ -10,15 +9,13 @@ from moerank.data import RankingData, centre_in_queries
 from moerank.rankers.base import Backend, Grid, LinearRanker
 from moerank.scikit_learn import ConvergenceWarning
 from moerank.training.masks import Masks
-from moerank.training.pair_loss import SQUARED_HINGE
-from moerank.training.pairs import EXACT_STEPS, LONGEST_LIST, CountedPairs, pairs_for
+from moerank.training.pairs import EXACT_STEPS, LONGEST_LIST, SQUARED_HINGE, CountedPairs, pairs_for
 from moerank.training.sorted import PairedDocuments, solve_with_features
 
 # Pairs per document up to which a population lists them: the documents of short queries do not fill a vector.
 SHORT_LIST = 16
 
 
-@dataclass(eq=False, repr=False)
 class RankSVM(Backend):
     """Linear RankSVM with squared hinge loss, by truncated Newton.
 
@@ -90,7 +87,6 @@ class RankSVM(Backend):
         return W
 
 
-@dataclass(eq=False, repr=False)
 class RankSVMTRON(LinearRanker):
     """Linear RankSVM with squared hinge loss, by TRON on sums that need no list of pairs.
 

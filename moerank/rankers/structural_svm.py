@@ -1,7 +1,6 @@
 """Structural support vector machines: RankSVMStruct and SVMMAP, trained by cutting planes (Joachims et al., 2009)."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -123,7 +122,6 @@ def _equalising_step(A: Matrix, slack: Matrix, C: float, anchor: int) -> Matrix:
     return np.insert(step, anchor, -step.sum())
 
 
-@dataclass(eq=False, repr=False)
 class CuttingPlaneRanker(LinearRanker):
     """Base of the linear rankers that minimise ½ ‖w‖² + C R(w) by the cutting planes of `_separation`."""
 
@@ -227,7 +225,6 @@ class RankSVMStruct(CuttingPlaneRanker):
         return separate
 
 
-@dataclass(eq=False, repr=False)
 class SVMMAP(CuttingPlaneRanker):
     """Linear ranker that bounds 1 − average precision in every query by a convex loss.
 

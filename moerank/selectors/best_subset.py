@@ -1,7 +1,6 @@
 """Best subset of every size for RankRLS, proved by leaps and bounds (Furnival and Wilson, 1974)."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
@@ -26,7 +25,6 @@ LOSS_TOLERANCE = 1e-6  # share by which a loss from the tree may differ from tha
 WORK = 24_000_000_000  # default limit on the nodes that are searched, times the square of the number of features
 
 
-@dataclass(eq=False, repr=False)
 class BestSubset(Selection, LinearRanker):
     """Find the subset of every size with the least loss of RankRLS, and prove it.
 

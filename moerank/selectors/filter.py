@@ -3,7 +3,7 @@
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from moerank.scikit_learn import check_is_fitted, clone
 Made = TypeVar("Made")
 
 
-@dataclass(eq=False, repr=False)
 class Filter(Selection):
     """Base of the selectors that order the features, and then train any ranker on the first ones.
 
@@ -64,8 +63,7 @@ class Filter(Selection):
     @property
     def forest_(self) -> Forest:
         """The trees, if the ranker has any, over all columns of the training table."""
-        population: Any = self.population_
-        return population.forest(0)
+        return cast("Any", self.population_).forest(0)
 
     def path(self, train: RankingData) -> SelectionPath:
         """Return the rankers trained on the first 1, 2, … features.
@@ -113,9 +111,6 @@ class Filter(Selection):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._arrange(train, validation)
-        self._train_selected(train)
-
-    def _train_selected(self, train: RankingData) -> None:
         (self.support_,), self.population_ = self._train_first(train, np.array([self.n_features_to_select]))
 
     def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
@@ -156,7 +151,6 @@ class Filter(Selection):
         return self._train_first(train, sizes)[1].scores(X)
 
 
-@dataclass(eq=False, repr=False)
 class SingleFeatures(Filter):
     """Select the features that rank the training queries best, each on its own.
 
@@ -222,7 +216,6 @@ class ByPermutation:
         return losses
 
 
-@dataclass(eq=False, repr=False)
 class PermutationImportance(ByPermutation, Filter):
     """Select the features without whose values a ranker loses most: they are permuted among all documents.
 

@@ -2,7 +2,6 @@
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -81,7 +80,6 @@ def _changes(w: Vector, f: int) -> Vector:
 Subset: TypeAlias = tuple[int, ...]
 
 
-@dataclass(eq=False, repr=False)
 class FSBFS(Filter):
     """Partition the features, make each part one new feature, and train a ranker on the new features.
 

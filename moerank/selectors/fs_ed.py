@@ -1,6 +1,5 @@
 """FS-ED: features that rank well and differ between the grades of relevance (Gupta and Rosso, 2012)."""
 
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -20,7 +19,6 @@ FLOOR = 1e-12  # smallest probability of a point: the logarithm of a smaller one
 LEAST_QUARTILE_SHARE = 1e-100  # quartiles closer than this share of the deviation differ only by rounding
 
 
-@dataclass(eq=False, repr=False)
 class FSED(Filter):
     """Select the features with the largest sum of importance and expected divergence.
 

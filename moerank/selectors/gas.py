@@ -1,7 +1,6 @@
 """Filters by the relevance and the similarity of features: GAS, NGAS, XGAS and HCAS."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
@@ -22,7 +21,6 @@ Similarity = Literal["kendall", "spearman"]
 Over = Literal["queries", "documents"]
 
 
-@dataclass(eq=False, repr=False)
 class GAS(Filter):
     """Greedy search for features with a large sum of importance and a small sum of similarity.
 
@@ -165,7 +163,6 @@ def concordance(X: Matrix) -> Matrix:
 CORRELATION_DIGITS = 12
 
 
-@dataclass(eq=False, repr=False)
 class RelevanceFilter(Filter):
     """Base of the filters that order the features by their relevance and the similarity of pairs in `_search`."""
 
@@ -261,7 +258,6 @@ def unlike_order(relevance: Matrix, similarity: Matrix, p: float) -> Integers:
     return np.array(order)
 
 
-@dataclass(eq=False, repr=False)
 class XGAS(RelevanceFilter):
     """Extended naive greedy search: away from the feature chosen last, then to the most relevant of many neighbours.
 
@@ -312,7 +308,6 @@ def _share(p: float, n_others: int) -> int:
     return max(1, round(p * n_others))
 
 
-@dataclass(eq=False, repr=False)
 class HCAS(RelevanceFilter):
     """Hierarchical clustering of the features: for t features, the most relevant one of each of t clusters.
 

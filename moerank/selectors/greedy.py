@@ -1,6 +1,5 @@
 """Greedy forward selection: by the leave-query-out error of RankRLS, and by the loss of the additive ranker."""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -18,7 +17,6 @@ from moerank.selectors.filter import Filter
 from moerank.training.bins import MOST_BINS
 
 
-@dataclass(eq=False, repr=False)
 class GreedyRankRLS(Selection, LinearRanker):
     """Select features one by one, each time the one with the least leave-query-out error of RankRLS.
 
@@ -105,7 +103,6 @@ class GreedyRankRLS(Selection, LinearRanker):
         return np.flatnonzero(self.varying_)[order], errors, self._everywhere(coefs)
 
 
-@dataclass(eq=False, repr=False)
 class GreedyAdditive(Filter):
     """Select features one by one, each time the one whose step function lowers the loss of `AdditiveRLS` the most.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from lightgbm import Booster
 
 
-@dataclass(eq=False, repr=False)
 class LambdaMARTFilter(Filter):
     """Base of the filters whose `_order` comes from LambdaMART rankers, and that train one on the first features."""
 
@@ -55,14 +53,13 @@ class LambdaMARTFilter(Filter):
     def _ranker_grid(self, train: RankingData) -> Grid:
         return [{}] if self.ranker is None else super()._ranker_grid(train)
 
-    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        self._arrange(train, validation)
+    def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
+        super()._arrange(train, validation)
         if self.ranker is None:
             chosen = self._first_features(np.array([self.n_features_to_select]))[0]
             held_out = None if validation is None else validation.with_features(chosen)
             self._served = self._stopped(train.with_features(chosen), held_out)
             self.n_trees_ = self._served.n_trees
-        self._train_selected(train)
 
     def _trees(self) -> LambdaMART:
         return LambdaMART(self.n_trees, self.learning_rate, self.n_leaves, self.min_leaf)
@@ -143,7 +140,6 @@ class LambdaMARTGain(LambdaMARTFilter):
         return np.argsort(-self._stopped(train, validation).booster_.feature_importance("gain"), kind="stable")
 
 
-@dataclass(eq=False, repr=False)
 class LambdaMARTRFE(LambdaMARTFilter):
     """Train a LambdaMART, drop a share of the features with the least gain, and so on until one is left.
 
@@ -206,7 +202,6 @@ class LambdaMARTRFE(LambdaMARTFilter):
         return super()._first_features(visited[np.searchsorted(visited, sizes, side="right") - 1])
 
 
-@dataclass(eq=False, repr=False)
 class LambdaMARTPermutation(ByPermutation, LambdaMARTFilter):
     """Order the features by what a LambdaMART loses where their values are permuted, and train it on the first.
 
@@ -307,7 +302,6 @@ PAIR_TREES = 100  # trees of three leaves whose splits say which pairs of featur
 NotNegativeCount = Annotated[int, partial(check_at_least, 0)]
 
 
-@dataclass(eq=False, repr=False)
 class PairwiseLambdaMART(LambdaMART):
     """LambdaMART of `n_trees` trees of one feature each, then of `n_pair_trees` trees of the best pairs of them.
 
@@ -352,7 +346,6 @@ class PairwiseLambdaMART(LambdaMART):
         return [features[list(pair)].tolist() for pair in pairs][: self.n_pairs]
 
 
-@dataclass(eq=False, repr=False)
 class ILMART(LambdaMARTFilter):
     """Order the features as they enter a LambdaMART of one feature a tree, and train one with pairs on the first.
 
@@ -433,7 +426,6 @@ def split_features(booster: Booster) -> list[tuple[int, ...]]:
 TRADEOFFS = (*(10.0 ** (power / 2) for power in range(6, -3, -1)), 0.0)
 
 
-@dataclass(eq=False, repr=False)
 class CEGB(Selection, LambdaMART):
     """Train a LambdaMART that uses a new feature only where the gain of the split exceeds its cost.
 

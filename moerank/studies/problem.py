@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
-from moerank.checks import Parameters, check_at_least, check_path, unknown
+from moerank.checks import Parameters, check_at_least, unknown
 from moerank.data import Fold, fit_scaling
 from moerank.data.costs import read_cost_table
 from moerank.data.folds import data_folders
@@ -415,7 +415,6 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
 
 def problem_path(problem: str | Path) -> Path:
     """Return the path of a problem file, or of the shipped problem of this name."""
-    check_path(problem=problem)
     shipped = shipped_problems()
     path = shipped.get(str(problem), Path(problem))
     if not path.is_file():

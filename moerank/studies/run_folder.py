@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from moerank.arrays import Vector
-from moerank.checks import check_at_least, check_path
+from moerank.checks import check_at_least
 from moerank.data import PER_QUERY, UNSCALED, RankingData, load_letor, load_table
 from moerank.data.read.table import reader_of
 from moerank.data.trec import write_qrels, write_run
@@ -133,7 +133,6 @@ def load_model(run: str | os.PathLike[str], *, member: int | None = None) -> Mod
     OSError
         If there is no result.
     """
-    check_path(run=run)
     result = find_result(Path(run))
     check_at_least(0, len(result.front) - 1, or_none=True, member=member)
     return result.model(result.front[result.chosen if member is None else member])

@@ -81,11 +81,6 @@ def between(values: Floats, single: Floats) -> Vector:
     return np.where((low <= rounded) & (rounded < high), rounded, middle)
 
 
-def ordered_values(data: RankingData) -> Floats:
-    """Return the values of each column in order; remembered."""
-    return data.remember("ordered values", lambda: np.sort(data.X, axis=0))
-
-
 def in_single(X: Floats, scaling: Scaling) -> Floats:
     """Return values as engines have them, which keep raw ones in single precision and scale these."""
     if isinstance(scaling, FittedScaling):

@@ -18,13 +18,28 @@ from moerank.checks import check_room, check_square, memory_limit
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.algebra import LEAST_PIVOT, centred_stack, factorise, product, solve, square, sums_over_queries
 from moerank.kernels.threads import one_blas_thread
-from moerank.training.pair_loss import Target
 
 # Approximate number of documents in a block, so large that the product takes most of the time.
 MOMENT_BLOCK = 2048
 
 # Largest size in bytes of the matrices of all queries in double precision; beyond it they are single.
 DOUBLE_ROOM = 2**29
+
+
+@dataclass(frozen=True)
+class Target:
+    """The score difference that a pair (i, j) should have: t = margin + per_label · (yᵢ − yⱼ)."""
+
+    margin: float
+    per_label: float
+
+
+# The same margin for every pair.
+UNIT = Target(margin=1.0, per_label=0.0)
+# The difference of the labels.
+DIFFERENCE = Target(margin=0.0, per_label=1.0)
+
+TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +109,7 @@ class QueryMoments:
         of_query = cls.of(data, every_pair=every_pair)
         check_square(data.n_features, len(query_mask))
         n_pairs = (query_mask @ of_query.n_pairs)[:, None]
-        moments = np.zeros((len(query_mask), data.n_features))
-        for weight, sums in ((target.margin, of_query.unit), (target.per_label, of_query.difference)):
-            if weight:
-                moments += weight * sums_over_queries(sums, query_mask)
+        moments = sums_over_queries(of_query.moment(target), query_mask)
         squares = np.empty((len(query_mask), data.n_features, data.n_features))
         rows, columns = np.tril_indices(data.n_features)
         squares[:, rows, columns] = squares[:, columns, rows] = sums_over_queries(of_query.packed, query_mask) / n_pairs

@@ -1,33 +1,37 @@
-"""The preference pairs that a population trains on, listed or counted, and the solvers for them.
+"""The preference pairs that a population trains on, listed or counted, their losses, and the solvers for them.
+
+A pair problem is ½ ‖w‖² + (C / p) Σ ℓ(dₖ) over p pairs (i, j), with the slack dₖ = tₖ − wᵀ(xᵢ − xⱼ). Compiled passes
+compute the sums of a loss ℓ for many individuals at once.
 
 Listed pairs train groups of individuals, each in a lane of a vector; counted pairs use passes over the documents. The
 result of an individual does not depend on the others.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.arrays import FloatType, Integers, Mask, Matrix, Words
+from moerank.arrays import FloatType, Integers, Mask, Matrix, Vector, Words
 from moerank.checks import check_square
 from moerank.data import RankingData, centre_in_queries
-from moerank.data.ranking_data import PreferencePairs, n_pairs_of_documents, n_pairs_of_queries
+from moerank.data.ranking_data import PreferencePairs, n_pairs_of_documents
 from moerank.kernels import newton, proximal
 from moerank.kernels.algebra import factorise, product, solve
 from moerank.kernels.lanes import lanes, word_type
 from moerank.kernels.pair_pass import curvature_pass, hinge_pass, pack_lanes, project, pull_back
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
 from moerank.kernels.tiles import own_features
-from moerank.training import pair_loss
 from moerank.training.masks import Masks, n_ones
-from moerank.training.pair_loss import UNIT, PairLoss, PairModel, Target
-from moerank.training.pair_moments import PairMoments, solve_positive_definite
+from moerank.training.pair_moments import UNIT, PairMoments, Target, solve_positive_definite
 
 MAX_HALVINGS, EXACT_STEPS = 29, 500
+
+# Relative error of the objective, bounded by the Newton decrement, of a problem that is solved exactly.
+EXACT_TOLERANCE = 1e-13
 
 Element = TypeVar("Element", bound=np.generic)
 
@@ -41,6 +45,43 @@ PASS_ROUNDING: dict[FloatType, float] = {np.float32: 1e-5, np.float64: 1e-13}
 
 
 _SINGLE, _DOUBLE = lanes(np.float32), lanes(np.float64)
+
+
+@dataclass(frozen=True)
+class PairLoss:
+    """A loss of the form ℓ(d) = d² on the pairs that are active at their slack d, and 0 on the others."""
+
+    # Whether a pair is active only where d > 0.
+    one_sided: bool
+
+
+# ℓ(d) = d², the loss of RankRLS.
+SQUARED = PairLoss(one_sided=False)
+# ℓ(d) = max(0, d)², the loss of RankSVM.
+SQUARED_HINGE = PairLoss(one_sided=True)
+
+
+@dataclass(frozen=True, eq=False)
+class PairModel:
+    """½ wᵀBw − rhsᵀw, the second-order model of a pair problem with all features around its minimum `w`.
+
+    Shapes: B (n_features, n_features) positive definite, rhs and w (n_features,).
+    """
+
+    loss: PairLoss
+    C: float
+    B: Matrix
+    rhs: Matrix
+    w: Matrix
+
+
+class Penalties(NamedTuple):
+    """Penalties that `moerank.kernels.proximal` adds to the loss of each of n_individuals individuals."""
+
+    similarity: Matrix  # (n_features, n_features), A, the same for all; empty if every λ₁ is 0
+    costs: Matrix  # (n_individuals, n_features), finite where the individual uses the feature
+    lambda1: Vector
+    lambda2: Vector
 
 
 def _fill_up(values: NDArray[Element], n_lanes: int) -> NDArray[Element]:
@@ -95,6 +136,8 @@ class ListedPairs:
         self.pairs = PreferencePairs(np.repeat(winner, np.diff(pairs.first)), worse, pairs.first, winner)
         # Only differences inside a query matter, so centring per query changes nothing but the rounding.
         self.X = np.ascontiguousarray(centre_in_queries(data.X, data.offsets)[rows])
+        self.X_lanes = self.X.astype(np.float32)  # in the precision of the passes of a population
+        self._varies: Mask = np.any(self.X, axis=0)  # features that are not constant in every query
         self._models: dict[tuple[PairLoss, float], PairModel] = {}
         self._scores: dict[PairModel, NDArray[np.float32]] = {}
         self.shift: Matrix = target.per_label * data.y[rows]
@@ -109,16 +152,6 @@ class ListedPairs:
         return len(self.pairs)
 
     @cached_property
-    def _varies(self) -> Mask:
-        """Features that are not constant in every query, shape (n_features,)."""
-        return np.asarray(self.X.any(axis=0))
-
-    @cached_property
-    def X_lanes(self) -> NDArray[np.float32]:
-        """X in the precision of the population's passes."""
-        return self.X.astype(np.float32)
-
-    @cached_property
     def gram(self) -> Matrix:
         """Mean of (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ over the pairs, shape (n_features, n_features)."""
         return self._scatter(np.full(len(self), 255, np.uint8)) / len(self)
@@ -126,7 +159,7 @@ class ListedPairs:
     @cached_property
     def moment(self) -> Matrix:
         """Mean of tₖ (xᵢ − xⱼ) over the pairs, shape (n_features,)."""
-        return self.residuals(np.zeros(self.X.shape[1]), pair_loss.SQUARED)[1] / len(self)
+        return self.residuals(np.zeros(self.X.shape[1]), SQUARED)[1] / len(self)
 
     def model(self, loss: PairLoss, C: float) -> PairModel:
         """Return the model of the objective at its minimum with all features, remembered.
@@ -139,7 +172,7 @@ class ListedPairs:
             B, rhs = np.eye(len(self.gram)) + 2.0 * C * self.gram, 2.0 * C * self.moment
             w = solve_positive_definite(B, rhs)
             if loss.one_sided:
-                w, at = dense_newton(lambda w: self.expand(w, C, loss), w, 2.0 * pair_loss.EXACT_TOLERANCE)
+                w, at = dense_newton(lambda w: self.expand(w, C, loss), w, 2.0 * EXACT_TOLERANCE)
                 B, rhs = at.hessian, product(at.hessian, w) - at.gradient
             self._models[loss, C] = PairModel(loss, C, B, rhs, w)
         return self._models[loss, C]
@@ -174,7 +207,7 @@ class ListedPairs:
         return W, converged
 
     def minimise_penalised(
-        self, penalties: pair_loss.Penalties, masks: Masks, start: Matrix, max_iter: int, tol: float
+        self, penalties: Penalties, masks: Masks, start: Matrix, max_iter: int, tol: float
     ) -> tuple[Matrix, Integers, Matrix]:
         """Minimise the objectives of `moerank.kernels.proximal` with the squared hinge loss, in groups of lanes.
 
@@ -305,7 +338,7 @@ class CountedPairs:
                 factor[:] = factorise(np.eye(len(w)) + 2.0 * C * moments.gram, masks.features[:1])[0]
                 solve(factor, masks.features[0], 2.0 * C * moments.moment(self.target), w)
             scale = np.array(new, np.float64) / self.data.n_pairs
-            reached = self._newton(loss, np.float64, masks, factors, W, scale, pair_loss.EXACT_TOLERANCE)
+            reached = self._newton(loss, np.float64, masks, factors, W, scale, EXACT_TOLERANCE)
             self._minima |= {(loss, C): minimum for C, *minimum in zip(new, W, reached, strict=True)}
         W, reached = map(np.array, zip(*(self._minima[loss, C] for C in Cs), strict=True))
         return W, reached
@@ -347,7 +380,7 @@ class CountedPairs:
         if (documents := masks.of_unit("document")) is not None:
             counts = n_pairs_of_documents(self.data, documents)
         elif (queries := masks.of_unit("query")) is not None:
-            counts = n_pairs_of_queries(self.data, queries)
+            counts = queries @ self.data.label_runs.n_pairs_of
         if not counts.all():
             raise ValueError(f"row {int(np.argmin(counts))} of the mask keeps no preference pair to train on")
         return np.broadcast_to(counts, len(masks.features)).astype(np.float64)
@@ -367,7 +400,7 @@ class CountedPairs:
         return state.n_steps <= most_steps
 
     def minimise_penalised(
-        self, penalties: pair_loss.Penalties, masks: Masks, start: Matrix, max_iter: int, tol: float
+        self, penalties: Penalties, masks: Masks, start: Matrix, max_iter: int, tol: float
     ) -> tuple[Matrix, Integers, Matrix]:
         """Minimise as `ListedPairs.minimise_penalised` does, by a pass for each sum of FSMRank's Algorithm 1.
 
@@ -386,7 +419,7 @@ class CountedPairs:
             u, v = np.hsplit(np.where(at_trial, state.trial, state.z), 2)
             used = replace(masks, features=np.where(at_trial, u != v, masks.features & going[:, None]))
             W, task = u - v, np.where(going, RESIDUALS, IDLE)
-            sums, slack = self.sums(pair_loss.SQUARED_HINGE, np.float64, task, used, W, np.zeros_like(W))
+            sums, slack = self.sums(SQUARED_HINGE, np.float64, task, used, W, np.zeros_like(W))
             proximal.advance(state, going, terms, sums, slack - (W * sums).sum(axis=1), max_iter, tol)
             history[state.n_iter, np.arange(n)] = state.objective
         return state.w, state.n_iter, history

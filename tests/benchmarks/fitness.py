@@ -21,8 +21,7 @@ from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG
 from moerank.mofsrank import FeatureSelection, InstanceSelection
 from moerank.rankers import RankRLS, RankSVM
-from moerank.training.pair_loss import SQUARED_HINGE
-from moerank.training.pairs import ListedPairs
+from moerank.training.pairs import SQUARED_HINGE, ListedPairs
 
 POPULATION = 100
 C = 0.5

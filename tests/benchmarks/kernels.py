@@ -20,8 +20,7 @@ from rich.table import Table
 from moerank.data import RankingData, load_fold
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import KernelRankSVM, RankFourier, RankNystrom, RankSVM, RankSVMTRON
-from moerank.training.pair_loss import SQUARED_HINGE
-from moerank.training.pairs import ListedPairs
+from moerank.training.pairs import SQUARED_HINGE, ListedPairs
 
 GAMMA = 2.0**-5
 WEIGHT, LINEAR_WEIGHT = 2.0**-2, 2.0**-5  # of a pair: C / p

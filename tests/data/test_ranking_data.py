@@ -44,7 +44,7 @@ def test_counts_are_those_of_the_listed_pairs(most):
     offsets = np.append(0, np.cumsum(sizes))
     y = rng.integers(0, most, offsets[-1])
     runs, pairs = LabelRuns.of(y, offsets), PreferencePairs.of(y, offsets)
-    assert runs.n_pairs == len(pairs)
+    assert runs.n_pairs_of.sum() == len(pairs)
     np.testing.assert_array_equal(runs.n_worse[runs.run], np.bincount(pairs.better, minlength=len(y)))
     np.testing.assert_array_equal(runs.n_better[runs.run], np.bincount(pairs.worse, minlength=len(y)))
 

@@ -232,7 +232,7 @@ SQUARES = {
     "GAS": lambda data: GAS().fit(data),
     "NGAS": lambda data: NGAS().fit(data),
     "MOFSRank": lambda data: MOFSRank(random_state=0).fit(data),
-    "correlations": feature_correlations,
+    "correlations": lambda data: feature_correlations(data.X),
 }
 
 

@@ -83,7 +83,7 @@ def test_tuning_trains_the_largest_size_of_each_setting_once(data):
     ids=lambda ranker: type(ranker).__name__,
 )
 def test_predictions_are_the_staged_scores_of_every_size(noisy_data, ranker):
-    staged = ranker.fit(noisy_data)._scores_by_size(noisy_data, noisy_data.X)
+    staged = ranker.fit(noisy_data)._validation_scores(noisy_data, noisy_data)
     assert staged.shape == (noisy_data.n_documents, getattr(ranker, ranker._size))
     for size in (1, 7, staged.shape[1]):
         smaller = clone(ranker).set_params(**{ranker._size: size}).fit(noisy_data)

@@ -14,8 +14,7 @@ from moerank.rankers import (
     RankSVMTRON,
 )
 from moerank.training import sorted as sorted_problems
-from moerank.training.pair_loss import SQUARED_HINGE
-from moerank.training.pairs import ListedPairs
+from moerank.training.pairs import SQUARED_HINGE, ListedPairs
 from moerank.training.sorted import PairedDocuments
 
 # OHSUMED with 500 components, C = 2⁻⁶ and gamma = 2⁻⁶: NDCG@10 and MAP of the five test folds, and their means.

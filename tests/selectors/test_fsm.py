@@ -4,7 +4,7 @@ import pytest
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import FSMRank, RankSVM
 from moerank.rankers.importance import feature_importance
-from moerank.selectors.fsm import FSMSVM, FSMRankSubgradient
+from moerank.selectors.sparse_rankers import FSMSVM, FSMRankSubgradient
 
 
 @pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-4), (0.1, 1e-6), (None, None)])

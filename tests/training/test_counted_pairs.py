@@ -9,8 +9,8 @@ from moerank.data import RankingData
 from moerank.kernels.run_pass import RESIDUALS, centres
 from moerank.kernels.tiles import TILED_BLOCK
 from moerank.training.masks import Masks
-from moerank.training.pair_loss import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
-from moerank.training.pairs import CountedPairs, ListedPairs
+from moerank.training.pair_moments import DIFFERENCE, UNIT
+from moerank.training.pairs import SQUARED, SQUARED_HINGE, CountedPairs, ListedPairs
 
 CASES = [(SQUARED_HINGE, UNIT), (SQUARED, UNIT), (SQUARED, DIFFERENCE)]
 

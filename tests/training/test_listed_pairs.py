@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from moerank.data import RankingData, make_planted
 from moerank.training.masks import Masks
-from moerank.training.pair_loss import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
-from moerank.training.pair_moments import solve_positive_definite
-from moerank.training.pairs import ListedPairs, dense_newton
+from moerank.training.pair_moments import DIFFERENCE, UNIT, solve_positive_definite
+from moerank.training.pairs import SQUARED, SQUARED_HINGE, ListedPairs, dense_newton
 from moerank.training.sorted import trust_region_newton
 
 TARGETS = {"unit": UNIT, "difference": DIFFERENCE}

@@ -14,8 +14,7 @@ from moerank.rankers import RankRLS
 from moerank.training import pair_moments
 from moerank.training.bins import Bins, step_moments, thresholds
 from moerank.training.masks import read_masks
-from moerank.training.pair_loss import DIFFERENCE, UNIT
-from moerank.training.pair_moments import PairMoments, QueryMoments, backward_path, forward_path
+from moerank.training.pair_moments import DIFFERENCE, UNIT, PairMoments, QueryMoments, backward_path, forward_path
 
 
 def ranking_data(n_labels, dtype=np.float64, mean=0.0):

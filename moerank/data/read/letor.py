@@ -17,7 +17,7 @@ from moerank.arrays import Floats, Integers, Vector
 from moerank.checks import check_at_least, check_room
 from moerank.data import read
 from moerank.data.ranking_data import RankingData
-from moerank.data.scaling import MissingRule, check_missing_rule
+from moerank.data.scaling import MissingRule
 from moerank.kernels.letor_text import read_lines
 
 CHUNK = 2**22  # bytes that are read at once: few enough for the caches, enough for the interpreter not to matter
@@ -99,7 +99,6 @@ def load_letor(
     ...     load_letor(path).X
     array([[0.5 , 0.  , 1.  ], [0.  , 0.25, 0.  ]], dtype=float32)
     """
-    check_missing_rule(missing, or_none=True)
     nulls = missing is not None
     documents = read_letor(Path(path), n_features=n_features, zero_based=zero_based, nulls=nulls, dtype=dtype)
     if dtype is None:

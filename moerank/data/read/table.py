@@ -27,7 +27,7 @@ from moerank.checks import check_at_least, check_room, unknown
 from moerank.data import read
 from moerank.data.inputs import LARGEST_EXACT, arrow_numbers, doubles, listed
 from moerank.data.ranking_data import Fold, RankingData
-from moerank.data.scaling import MissingRule, check_missing_rule
+from moerank.data.scaling import MissingRule
 from moerank.files import Json, open_regular, replacing, writing
 from moerank.solvers import plugins
 
@@ -201,7 +201,6 @@ def load_table(
     (('price', 'rating'), [[59.9, 4.5], [120.0, 3.0]])
     """
     path = Path(path)
-    check_missing_rule(missing, or_none=True)
     further = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
     columns = table_columns(path, label=label, query=query, features=features, exclude=exclude, **further)
     rule, precision = checked_labels_rule(labels), None if dtype is None else read.as_precision(dtype)
