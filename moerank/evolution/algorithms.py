@@ -1,7 +1,5 @@
 """Table of the pymoo algorithms that work on bit strings, and a faster NSGA-II."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
@@ -14,6 +12,7 @@ from pymoo.core.algorithm import Algorithm
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.core.repair import NoRepair
+from pymoo.core.sampling import Sampling
 from pymoo.util.misc import random_permutations
 
 from moerank.arrays import Array, Integers, Matrix, Vector
@@ -22,7 +21,7 @@ from moerank.evolution.bit_search import BitSearch, crowding_distances, front_nu
 from moerank.evolution.daea import DAEA
 from moerank.evolution.memo import ArrayEvaluator
 from moerank.evolution.mffs import MFFS
-from moerank.evolution.operators import DigestDuplicates, RowCrossover, RowMutation, RowSampling, new_rows, row_digests
+from moerank.evolution.operators import DigestDuplicates, RowCrossover, RowMutation, new_rows, row_digests
 from moerank.evolution.prdh import PRDH
 from moerank.evolution.sparse_ea import SparseEA
 from moerank.evolution.staircase import Staircase
@@ -99,7 +98,7 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
 
     def next(self) -> None:
         """Make and evaluate a batch, and select the next population."""
-        on_rows = self.is_initialized or isinstance(self.initialization.sampling, RowSampling)
+        on_rows = self.is_initialized or isinstance(self.initialization.sampling, Sampling)
         if not on_rows or not isinstance(self.evaluator, ArrayEvaluator) or self.archive is not None:
             super().next()
             return

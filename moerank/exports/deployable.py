@@ -89,6 +89,11 @@ class Deployable:
         return [Term(*term) for term in zip(self.names, self.weights, scaling.offset, scaling.scale, strict=True)]
 
     @property
+    def single_weights(self) -> list[float]:
+        """The weights of a linear model in single precision."""
+        return [single(term.weight, f"the weight of {term.name!r}") for term in self.terms]
+
+    @property
     def absent(self) -> float:
         """Value that stands for a missing one in a search engine: 0 if the training data had no missing values."""
         return 0.0 if self.missing is None else self.missing
@@ -348,17 +353,17 @@ def largest_value(size: int, holds: Callable[[Floats], Mask], dtype: type[np.flo
     return number(least)
 
 
-def normaliser(scaling: FittedScaling, index: int, name: str) -> tuple[float, float, float | None]:
-    """Return the offset, the scale and the maximum of the feature at `index` in single precision.
+def normaliser(term: Term, kind: str) -> tuple[float, float, float | None]:
+    """Return the offset, the scale and the maximum of a feature with a scaling of this kind, in single precision.
 
     The maximum, which is offset + scale, is None unless minimum and maximum were fitted and their difference survives
     rounding. Numbers that single precision cannot hold are a ValueError, which names the feature.
     """
-    offset = single(scaling.offset[index], f"the offset of {name!r}")
-    scale = single_positive(scaling.scale[index], f"the scale of {name!r}")
-    if scaling.kind == "standard":
+    offset = single(term.offset, f"the offset of {term.name!r}")
+    scale = single_positive(term.scale, f"the scale of {term.name!r}")
+    if kind == "standard":
         return offset, scale, None
-    maximum = single(scaling.offset[index] + scaling.scale[index], f"the maximum of {name!r}")
+    maximum = single(term.offset + term.scale, f"the maximum of {term.name!r}")
     divided_by = float(np.float32(maximum) - np.float32(offset))
     return offset, scale, maximum if abs(divided_by - scale) < CLOSE * scale else None
 

@@ -81,13 +81,10 @@ def _field_value(ranker: Deployable, name: str, field: str) -> Node:
 
 
 def _linear(ranker: Deployable) -> Node:
-    norms: Node = {}
-    weights: Node = {}
-    for index, (label, term) in enumerate(zip(ranker.labels, ranker.terms, strict=True)):
-        weights[label] = deployable.single(term.weight, f"the weight of {term.name!r}")
-        if ranker.scaling is not None:
-            norms[label] = _normaliser(*deployable.normaliser(ranker.scaling, index, term.name))
-    normalisers = {"feature_normalizers": norms} if norms else {}
+    normalisers, weights = Node(), dict(zip(ranker.labels, ranker.single_weights, strict=True))
+    if (scaling := ranker.scaling) is not None:
+        norms = [_normaliser(*deployable.normaliser(term, scaling.kind)) for term in ranker.terms]
+        normalisers = {"feature_normalizers": dict(zip(ranker.labels, norms, strict=True))}
     return {"type": "model/linear", **normalisers, "definition": weights}
 
 

@@ -55,14 +55,11 @@ def _store(ranker: Deployable) -> list[Node]:
 
 def _linear(ranker: Deployable) -> tuple[str, list[Node], Node]:
     """Return class, features and parameters: weights as numbers, those of normalisers as text, as Solr reads them."""
-    features: list[Node] = []
-    weights: Node = {}
-    for index, (label, term) in enumerate(zip(ranker.labels, ranker.terms, strict=True)):
-        features.append({"name": label})
-        if ranker.scaling is not None:
-            features[-1]["norm"] = _normaliser(*deployable.normaliser(ranker.scaling, index, term.name))
-        weights[label] = deployable.single(term.weight, f"the weight of {term.name!r}")
-    return "LinearModel", features, {"weights": weights}
+    features: list[Node] = [{"name": label} for label in ranker.labels]
+    if ranker.scaling is not None:
+        for feature, term in zip(features, ranker.terms, strict=True):
+            feature["norm"] = _normaliser(*deployable.normaliser(term, ranker.scaling.kind))
+    return "LinearModel", features, {"weights": dict(zip(ranker.labels, ranker.single_weights, strict=True))}
 
 
 def _normaliser(offset: float, scale: float, maximum: float | None) -> Node:

@@ -52,15 +52,15 @@ if TYPE_CHECKING:  # these take long to load
 
 
 class _SearchData(NamedTuple):
-    """Training data with the costs of the limits: all features, the allowed ones, and those that the search can use.
+    """Training data with the costs of the limits: with all features, and with those that the search can use.
 
-    `allowed_columns` and `columns` (n_features,) are these among all features, and `limits` name features.
+    `allowed` and `columns` (n_features,) are the features that the limits allow, and those that the search can use.
+    The `limits` name features.
     """
 
     table: RankingData
-    allowed: RankingData
     varying: RankingData
-    allowed_columns: Mask
+    allowed: Mask
     columns: Mask
     limits: Limits
 
@@ -290,8 +290,9 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         validation, tests = self._held_out(validation)
         data = self._search_data(train, refit)
         with one_blas_thread():
-            tuning = None if validation is None or not self.tune else validation.with_features(data.allowed_columns)
-            self.backend_ = _tuned(self._settings.backend, data.allowed, tuning, self._tuned_by)
+            tuning = None if validation is None or not self.tune else validation.with_features(data.allowed)
+            train_allowed = data.table.with_features(data.allowed)
+            self.backend_ = _tuned(self._settings.backend, train_allowed, tuning, self._tuned_by)
             front, reference = self._searched(data)
             self.refit_ = None
             if refit is not None:
@@ -328,7 +329,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         strings = FeatureStrings(varying, named_limits, by_group=settings.feature_selection.by_group)
         self._all_allowed = bool(strings.keeps_limits(np.ones((1, strings.n_bits), np.bool_))[0])
         self._n_allowed = int(np.count_nonzero(columns))
-        return _SearchData(priced, priced.with_features(allowed), varying, allowed, columns, named_limits)
+        return _SearchData(priced, varying, allowed, columns, named_limits)
 
     def _searched(self, data: _SearchData) -> tuple[Front, rankers.Population]:
         """Run the stages; return the front of the last one, and the backend's ranker on all of its features."""

@@ -1,7 +1,5 @@
 """MOFS, the second stage of MOFSRank: selection of features."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial

@@ -1,7 +1,5 @@
 """MOIS, the first stage of MOFSRank: selection of preference pairs, documents or queries to train on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import get_args

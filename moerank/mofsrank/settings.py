@@ -88,7 +88,7 @@ def _check_algorithm(algorithm: object) -> None:
         raise ValueError(unknown("algorithm", name, ALGORITHMS))
 
 
-def _as_json(value: object) -> object:
+def as_json(value: object) -> object:
     """Return a value that JSON can hold, or else the text of its identity."""
     try:
         json.dumps(value)
@@ -98,7 +98,7 @@ def _as_json(value: object) -> object:
     return value
 
 
-AsJson = pydantic.PlainSerializer(_as_json, when_used="json")
+AsJson = pydantic.PlainSerializer(as_json, when_used="json")
 
 
 class Section(pydantic.BaseModel):
@@ -108,12 +108,6 @@ class Section(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True, defer_build=True
     )
-
-    def check_plain(self) -> None:
-        """Raise a ValueError if a setting is an object that no file can hold."""
-        for name, value in self:
-            if _as_json(value) is not value:
-                raise ValueError(f"{name} must be text, a number or a list of these, not {value!r:.80}")
 
 
 class LimitsSection(Section):
@@ -352,21 +346,15 @@ class Settings(SearchSettings):
         except pydantic.ValidationError as error:
             raise ValueError(_sentence(error)) from None
 
-    @pydantic.field_validator("adaptive_mutation", "tune", "resume", "verbose", mode="before")
+    @pydantic.field_validator("adaptive_mutation", "tune", "resume", "verbose", *STAGES, mode="before")
     @classmethod
-    def _is_switch(cls, value: object, info: pydantic.ValidationInfo) -> object:
-        check_switch(**{str(info.field_name): value})
-        return value
-
-    @pydantic.field_validator(*STAGES, mode="before")
-    @classmethod
-    def _read_stage(cls, value: object, info: pydantic.ValidationInfo) -> object:
+    def _read_switch(cls, value: object, info: pydantic.ValidationInfo) -> object:
         if isinstance(value, Mapping | StageSettings):
             return value
         check_switch(**{str(info.field_name): value})
         if not value and info.field_name == "feature_selection":
             raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
-        return {} if value else None
+        return ({} if value else None) if info.field_name in STAGES else value
 
     @pydantic.model_validator(mode="after")
     def _fit_together(self) -> Self:
@@ -375,12 +363,9 @@ class Settings(SearchSettings):
         return self
 
     def configuration(self) -> dict[str, object]:
-        """Return the settings that determine the evaluations, as JSON values by dotted names."""
+        """Return the settings that determine the evaluations, as JSON values."""
         settings = self.model_dump(mode="json", exclude={"final", "margin", "refit", "tune"})
         settings["objectives"] = [repr(objective) for objective in read_objectives(self.objectives)]
-        for stage in STAGES:
-            values = settings.pop(stage)
-            settings |= {stage: None} if values is None else {f"{stage}.{key}": values[key] for key in values}
         return settings
 
 

@@ -183,11 +183,6 @@ class Published(Section):
     scores: dict[str, float] = Field(default_factory=dict)
     source: str
 
-    @property
-    def label(self) -> str:
-        """The name in tables and figures."""
-        return f"{self.method}, published"
-
     def value(self, metric: str) -> float | None:
         """Return the published value of a metric, or None. Published values follow LETOR's conventions."""
         return self.scores.get(metric.removesuffix(" (letor)"))
@@ -214,7 +209,9 @@ class Problem(Section):
     @field_validator("search", *STAGES)
     @classmethod
     def _is_plain(cls, settings: Section) -> Section:
-        settings.check_plain()
+        for name, value in settings:
+            if of_search.as_json(value) is not value:  # no file can hold the object
+                raise ValueError(f"{name} must be text, a number or a list of these, not {value!r:.80}")
         return settings
 
     def located_in(self, folder: Path) -> Self:

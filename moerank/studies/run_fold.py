@@ -320,26 +320,11 @@ def run_fold(
         front=front,
         chosen=chosen,
         baselines=compared,
-        **_course(estimator, seconds),
-        **_data_fields(parts, front[chosen]),
+        **_fields(parts, front[chosen], estimator, seconds),
         queries={part: problem.data.query_ids(rows, fold) for part, rows in parts.items()},
         differing=np.flatnonzero(metric.can_differ(test)).tolist(),
         verdict=verdict,
     )
-
-
-def _data_fields(parts: Parts, chosen: Member) -> Json:
-    """Return features, scaling, features below 0 and the shapes of a ranker as fields of the result."""
-    train = parts["train"]
-    names = list(train.feature_names)
-    return {
-        "feature_names": names,
-        "scaling": train.scaling,
-        "missing": train.missing,
-        "missing_values": train.missing_values,
-        "negative": [names[feature] for feature in np.flatnonzero(negative_features(train))],
-        "shapes": list(shapes_of(chosen.trees, train)),
-    }
 
 
 def _trained(
@@ -360,10 +345,17 @@ def _trained(
     return estimator, {"tuning": round(tuned_at - began, 3), "solver": round(process_time() - tuned_at, 3)}
 
 
-def _course(estimator: object, seconds: Mapping[str, float]) -> Json:
-    """Return convergence, instances, times and versions as fields of the result; only searches have stages."""
-    history = getattr(estimator, "history_", {})
+def _fields(parts: Parts, chosen: Member, estimator: object, seconds: Mapping[str, float]) -> Json:
+    """Return as fields of the result what the data, the chosen ranker and the estimator have to say."""
+    train, history = parts["train"], getattr(estimator, "history_", {})  # only searches have stages
+    names = list(train.feature_names)
     return {
+        "feature_names": names,
+        "scaling": train.scaling,
+        "missing": train.missing,
+        "missing_values": train.missing_values,
+        "negative": [names[feature] for feature in np.flatnonzero(negative_features(train))],
+        "shapes": list(shapes_of(chosen.trees, train)),
         "convergence": {
             stage: Convergence(**{name: table[column].tolist() for name, column in COURSE.items()})
             for stage, table in history.items()

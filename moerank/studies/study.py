@@ -408,22 +408,19 @@ class Study:
 
     def newer_files(self) -> list[str]:
         """Return sentences on data, and modules of solvers or settings, that changed after results from them."""
-        groups: dict[tuple[str, str, int], list[Cell]] = {}
-        written: dict[Cell, float] = {}
-        for cell in (cell for cell, state in self.states().items() if state == "finished"):
-            groups.setdefault(("code", cell.solver.label, 0), []).append(cell)
-            groups.setdefault(("data", cell.problem.name, cell.fold), []).append(cell)
-            written[cell] = (self.out / "cells" / f"{cell.key}.json").stat().st_mtime
+        files: dict[tuple[str, str, int], set[str]] = {}
         results: dict[tuple[str, str, str], list[float]] = {}  # the times of those that come from a file
-        for (kind, name, fold), cells in groups.items():
-            files, cell = set[str](), cells[0]
-            with suppress(FileNotFoundError):  # whoever has the results need not have the data
-                of_data = kind == "data"
-                files = (
-                    set(map(str, cell.problem.files(fold, self.data))) if of_data else files_of_code(cell.identity())
-                )
-            for file in files:
-                results.setdefault((file, kind, name), []).extend(written[cell] for cell in cells)
+        for cell in (cell for cell, state in self.states().items() if state == "finished"):
+            written = (self.out / "cells" / f"{cell.key}.json").stat().st_mtime
+            code, data = ("code", cell.solver.label, 0), ("data", cell.problem.name, cell.fold)
+            if code not in files:
+                files[code] = files_of_code(cell.identity())
+            if data not in files:
+                files[data] = set()
+                with suppress(FileNotFoundError):  # whoever has the results need not have the data
+                    files[data] = set(map(str, cell.problem.files(cell.fold, self.data)))
+            for kind, name, file in ((*key[:2], file) for key in (code, data) for file in files[key]):
+                results.setdefault((file, kind, name), []).append(written)
         remarks = []
         for (file, kind, name), times in results.items():
             changed = last_change(Path(file))
