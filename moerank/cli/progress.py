@@ -21,7 +21,7 @@ class _Bars(progress.Progress):
 
     def __init__(self, *columns: progress.ProgressColumn) -> None:
         console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-        super().__init__(*columns, console=console, disable=is_quiet() or not console.is_terminal)
+        super().__init__(*columns, console=console, disable=is_quiet.get() or not console.is_terminal)
 
     def _line(self, text: str) -> None:
         if self.disable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
@@ -145,13 +146,9 @@ def _model_of(solver: Any, member: int | None) -> Model:
 def _write(deployment: Deployment) -> None:
     """Write each file atomically, the model last; a file that exists with other content is a ValueError."""
     for path, content in deployment.files.items():
-        try:
-            with open_regular(path) as file:
-                there = file.read(len(content) + 1)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        if there != content:
-            raise ValueError(f"{path} exists with other content; remove it, or choose another file with --out")
+        with suppress(FileNotFoundError, NotADirectoryError), open_regular(path) as file:
+            if file.read(len(content) + 1) != content:
+                raise ValueError(f"{path} exists with other content; remove it, or choose another file with --out")
     for path, content in deployment.files.items():
         prepare_folder(path.parent)
         replace_file(path, content)

@@ -287,7 +287,11 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self.random_state_ = self._settings.random_state
         refit = of_search.read_refit(self.refit, self.random_state_)
-        validation, tests = self._held_out(validation)
+        if validation is None and self.final in ("validation", "guaranteed"):
+            raise ValueError(f'final="{self.final}" needs validation data; pass validation=… to fit')
+        tests: RankingData | None = None  # of a guarantee; the other queries tune and choose
+        if validation is not None and self.final == "guaranteed":
+            validation, tests = objectives.halves(validation, self.random_state_)
         data = self._search_data(train, refit)
         with one_blas_thread():
             tuning = None if validation is None or not self.tune else validation.with_features(data.allowed)
@@ -304,14 +308,6 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             values = {name: self._measured(front, part) for name, part in parts.items() if part is not None}
         self._choose(front, values, validation)
         self._shapes = shapes_of(getattr(self, "forest_", None), train)
-
-    def _held_out(self, validation: RankingData | None) -> tuple[RankingData | None, RankingData | None]:
-        """Return the validation queries that tune and choose, and those of the tests of a guarantee."""
-        if validation is None and self.final in ("validation", "guaranteed"):
-            raise ValueError(f'final="{self.final}" needs validation data; pass validation=… to fit')
-        if validation is None or self.final != "guaranteed":
-            return validation, None
-        return objectives.halves(validation, self.random_state_)
 
     def _search_data(self, train: RankingData, refit: object) -> _SearchData:
         """Return the data without features that are excluded or change no ranker; refuse limits that cannot be kept."""

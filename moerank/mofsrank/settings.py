@@ -88,7 +88,7 @@ def _check_algorithm(algorithm: object) -> None:
         raise ValueError(unknown("algorithm", name, ALGORITHMS))
 
 
-def as_json(value: object) -> object:
+def _as_json(value: object) -> object:
     """Return a value that JSON can hold, or else the text of its identity."""
     try:
         json.dumps(value)
@@ -98,7 +98,7 @@ def as_json(value: object) -> object:
     return value
 
 
-AsJson = pydantic.PlainSerializer(as_json, when_used="json")
+AsJson = pydantic.PlainSerializer(_as_json, when_used="json")
 
 
 class Section(pydantic.BaseModel):

@@ -18,7 +18,7 @@ from moerank.metrics import Metric, make_metric
 from moerank.mofsrank import settings as of_search
 from moerank.mofsrank.limits import allowed_features
 from moerank.mofsrank.settings import STAGES, LimitsSection, Section
-from moerank.studies.solver import PlainParameters, Solver
+from moerank.studies.solver import PlainParameters, Solver, check_parameters
 from moerank.studies.sources import Data, Folders, InMemory, MemoryData, find_data, read_memory, shipped_folder
 
 
@@ -209,9 +209,7 @@ class Problem(Section):
     @field_validator("search", *STAGES)
     @classmethod
     def _is_plain(cls, settings: Section) -> Section:
-        for name, value in settings:
-            if of_search.as_json(value) is not value:  # no file can hold the object
-                raise ValueError(f"{name} must be text, a number or a list of these, not {value!r:.80}")
+        check_parameters(dict(settings))
         return settings
 
     def located_in(self, folder: Path) -> Self:

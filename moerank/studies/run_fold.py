@@ -66,15 +66,6 @@ class Measure:
     objectives: Sequence[Objective]  # measured for every ranker on the training part
     backend: rankers.FitnessBackend  # for objectives that need other rankers of this kind
     reference: Vector | None = None  # the first metric of the baseline on all features, by test query
-    can_differ: Mask | None = None  # test queries on which rankers can differ by the first metric
-
-    def with_reference(self, baselines: Sequence[Member]) -> Measure:
-        """Compare later members with the baseline on all features, if `baselines` has it."""
-        values = {baseline.name: baseline.per_query["test"][self.metrics[0].name] for baseline in baselines}
-        if ALL_FEATURES not in values:
-            return self
-        can_differ = self.metrics[0].can_differ(self.parts["test"])
-        return replace(self, reference=np.array(values[ALL_FEATURES]), can_differ=can_differ)
 
     def fitted(self, name: str, ranker: Any) -> Member:
         """Measure a fitted estimator."""
@@ -112,6 +103,7 @@ class Measure:
         errors = 1.0 - means["train"][metric.name]
         candidates = Candidates(train, metric, feature_mask, population, measured_errors=errors, backend=self.backend)
         objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
+        intervals = self._intervals(tables["test"][metric.name])
         return [
             Member(
                 name=name,
@@ -120,18 +112,19 @@ class Measure:
                 objectives={objective: float(values[i]) for objective, values in objectives.items()},
                 scores={part: {m: float(values[i]) for m, values in t.items()} for part, t in means.items()},
                 per_query={part: {m: values[:, i].tolist() for m, values in t.items()} for part, t in tables.items()},
-                difference_interval=self._interval(tables["test"][metric.name][:, i]),
+                difference_interval=intervals[i],
             )
             for i, mask in enumerate(feature_mask)
         ]
 
-    def _interval(self, values: Vector) -> tuple[float, float] | None:
-        """Return the 95 % interval of the mean difference from the baseline on all features, over all test queries."""
-        if self.reference is None or self.can_differ is None:
-            return None
-        low, high = mean_interval((values - self.reference)[self.can_differ])
-        share = self.can_differ.mean()
-        return (share * low, share * high) if np.isfinite(low) else None
+    def _intervals(self, values: Matrix) -> list[tuple[float, float] | None]:
+        """Return the 95 % intervals of the differences from the baseline on all features, over all test queries."""
+        if self.reference is None:
+            return [None] * values.shape[1]
+        can_differ = self.metrics[0].can_differ(self.parts["test"])
+        differences = np.ascontiguousarray((values.T - self.reference)[:, can_differ])
+        share, ends = can_differ.mean(), map(mean_interval, differences)
+        return [(share * low, share * high) if np.isfinite(low) else None for low, high in ends]
 
     def _per_query(self, rows: RankingData, population: rankers.Population) -> dict[str, Matrix]:
         """Return the values (n_queries, n_rankers) of each metric on one part."""
@@ -302,7 +295,8 @@ def run_fold(
         objectives = read_objectives(goals["objectives"] or FRONT)
         measure = Measure(parts, metrics, objectives, backend)
         compared = measured_baselines(backend, problem, solver.name, measure, report) if baselines else []
-        measure = measure.with_reference(compared)
+        for everything in (baseline for baseline in compared if baseline.name == ALL_FEATURES):
+            measure = replace(measure, reference=np.array(everything.per_query["test"][metric.name]))
         estimator, seconds = _trained(solver, estimator, parts, tuning, report)
         front, chosen = _front(estimator, solver.label, measure)
         verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin, tuning)

@@ -179,10 +179,9 @@ class Requests(Stored):
 
 def read_grids(path: Path) -> list[Grid]:
     """Return the requests of a folder in order; an empty list for a new folder."""
-    try:
+    with suppress(FileNotFoundError, NotADirectoryError):
         return Requests.read_file(path).grids
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    return []
 
 
 def _problem(given: Any, settings: Mapping[str, object], name: str | None) -> Problem:
