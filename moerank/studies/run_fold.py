@@ -48,6 +48,11 @@ ALL_FEATURES = "all features"
 # A function of the name of a stage, the fraction that is done, and a text.
 Progress: TypeAlias = Callable[[str, float, str], object]
 
+
+def silent(stage: str, fraction: float, text: str) -> None:
+    """Report no progress."""
+
+
 Parts = Mapping[str, RankingData]
 
 # Orders of the test documents whose mean metric the chosen member must exceed.
@@ -260,7 +265,7 @@ def run_fold(
     FileNotFoundError, ValueError
         If data are missing or malformed, or a name or parameter does not exist.
     """
-    report = progress or (lambda stage, fraction, text: None)
+    report = progress or silent
     solver = problem.spec(Solver.parse(solver) if isinstance(solver, str) else solver)
     random_state = seed if random_state is None else random_state
     settings = configuration(problem, fold, solver, seed, baselines=baselines)
@@ -330,12 +335,11 @@ def _trained(
         given = solver.settings if solver.given is None else changed_parameters(estimator)
         estimator = tuned(estimator, parts, tuning, given, lambda share: report("tuning", share, "by validation"))
     tuned_at = process_time()
-    shows_progress = getattr(estimator, "progress", None) is not None
-    if not shows_progress:
-        report("training", 0.0, solver.label)
+    if getattr(estimator, "progress", None) is not None:  # it reports by itself
+        report = silent
+    report("training", 0.0, solver.label)
     estimator = estimator.fit(parts["train"], validation=parts["validation"])
-    if not shows_progress:
-        report("training", 1.0, solver.label)
+    report("training", 1.0, solver.label)
     return estimator, {"tuning": round(tuned_at - began, 3), "solver": round(process_time() - tuned_at, 3)}
 
 
