@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
@@ -101,6 +102,15 @@ def _as_json(value: object) -> object:
 AsJson = pydantic.PlainSerializer(_as_json, when_used="json")
 
 
+@contextmanager
+def refusing(describe: Callable[[pydantic.ValidationError], str]) -> Iterator[None]:
+    """Turn an error of pydantic into a ValueError that describes it."""
+    try:
+        yield
+    except pydantic.ValidationError as error:
+        raise ValueError(describe(error)) from None
+
+
 class Section(pydantic.BaseModel):
     """A table of settings: unknown keys are errors."""
 
@@ -166,10 +176,8 @@ class Limits(LimitsSection):
     group_costs: Mapping[Any, float] | None = pydantic.Field(default=None, exclude=True)
 
     def __init__(self, **limits: Any) -> None:
-        try:
+        with refusing(_sentence):
             super().__init__(**limits)
-        except pydantic.ValidationError as error:
-            raise ValueError(_sentence(error)) from None
 
     def __repr_args__(self) -> list[tuple[str, Any]]:
         return [(name, getattr(self, name)) for name in type(self).model_fields if name in self.model_fields_set]
@@ -341,10 +349,8 @@ class Settings(SearchSettings):
         given["limits"] = given["limits"] or {}
         if given["random_state"] is None:
             given["random_state"] = int(np.random.SeedSequence().generate_state(1)[0])
-        try:
+        with refusing(_sentence):
             return cls.model_validate(given)
-        except pydantic.ValidationError as error:
-            raise ValueError(_sentence(error)) from None
 
     @pydantic.field_validator("adaptive_mutation", "tune", "resume", "verbose", *STAGES, mode="before")
     @classmethod

@@ -11,13 +11,13 @@ from pkgutil import resolve_name
 from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 import pandas as pd
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from moerank.checks import check_at_least, first_mistake
 from moerank.data import RankingData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.files import Json, last_change, replace_file
-from moerank.mofsrank.settings import Section
+from moerank.mofsrank.settings import Section, refusing
 from moerank.solvers import solvers as solver_table
 from moerank.studies.cells import REMEDY, Store, Work, run_cells
 from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
@@ -290,13 +290,11 @@ class Study:
         for problem in read_problems(problems, settings or {}):
             named_folds.setdefault(folds_of(problem, requested, data), []).append(problem)
         self.out, self.data = Path(out), data
-        try:
+        with refusing(first_mistake):
             self._grids = [
                 Grid(problems=tuple(group), solvers=distinct, folds=chosen, seeds=seeds, ablation=ablation)
                 for chosen, group in (named_folds or {(): []}).items()
             ]
-        except ValidationError as error:
-            raise ValueError(first_mistake(error)) from None
 
     @classmethod
     def load(cls, folder: str | Path, data: str | Path | None = None) -> Self:
