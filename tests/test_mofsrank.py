@@ -267,7 +267,7 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
             for value in ("x", 0, -1, float("nan"), float("inf"), True, None)
         ),
         (dict(ensemble={"initial": "x"}), "ensemble: initial must be an array, a pymoo Sampling or, for bits"),
-        (dict(algorithm=5), "unknown algorithm '5'; choose one of nsga2"),
+        (dict(algorithm=5), "algorithm must be one of 'nsga2', .*, not '5'"),
         (dict(algorithm=lambda n, operators: NSGA2), "the function returned <class .*; it must return a pymoo"),
     ],
 )

@@ -103,7 +103,6 @@ def plot_command(
     check_folder(folder, "name the folder of a run or of a study")
     if (result := read_result(folder)) is None:
         study = Study.load(folder)
-        check_choice(FIGURES, figure=name)
         figure = study.plot(name, problem, solvers=split(solvers), fold=fold, metric=metric, paper=paper, **further)
         name = f"{name}-{problem or study.problems[0].name}"
     elif further or problem or solvers or fold or metric:

@@ -91,8 +91,9 @@ def run_command(
     is_quiet.set(quiet)
     with interruptible(command if resume else [*command, "--resume"]):
         if fast and (stored := _stored(request, out, fold, seed)):
-            remark(f"{stored[0]} already holds the finished run (--again repeats it)")
-            stored[1].show()
+            folder, summary = stored
+            remark(f"{folder} already holds the finished run (--again repeats it)")
+            say(summary.line if quiet else f"{summary.decision}\n{summary.end}")
             return
         from moerank.cli.progress import compile_kernels
         from moerank.data.trec import document_keys
@@ -157,10 +158,6 @@ class Summary(BaseModel):
     decision: str
     line: str
     end: str
-
-    def show(self) -> None:
-        """Print all of it, or one line with --quiet."""
-        say(self.line if is_quiet.get() else f"{self.decision}\n{self.end}")
 
 
 def _stored(request: str, out: Path | None, fold: str, seed: int) -> tuple[Path, Summary] | None:

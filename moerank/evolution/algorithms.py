@@ -16,7 +16,7 @@ from pymoo.core.sampling import Sampling
 from pymoo.util.misc import random_permutations
 
 from moerank.arrays import Array, Integers, Matrix, Vector
-from moerank.checks import Parameters, check_at_least, unknown
+from moerank.checks import Parameters, check_at_least, check_choice
 from moerank.evolution.bit_search import BitSearch, crowding_distances, front_numbers, refuse_constraints
 from moerank.evolution.daea import DAEA
 from moerank.evolution.memo import ArrayEvaluator
@@ -346,8 +346,7 @@ def make_algorithm(algorithm: str | Factory, population: int, operators: Operato
     algorithm, options = read_solver(algorithm)
     if options and (algorithm not in BIT_SEARCHES or options.keys() != {"without"}):
         raise ValueError(f"{algorithm} takes no {', '.join(options)}; only searches of bit strings take [without=…]")
-    if algorithm not in ALGORITHMS:
-        raise ValueError(unknown("algorithm", algorithm, ALGORITHMS))
+    check_choice(ALGORITHMS, algorithm=algorithm)
     if n_objectives == 1 and algorithm in DECOMPOSING:
         able = ", ".join(name for name in ALGORITHMS if name not in DECOMPOSING)
         raise ValueError(f"{algorithm} needs several objectives, and there is one; choose one of {able}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from moerank.checks import check_at_least, unknown
+from moerank.checks import check_at_least, check_choice
 from moerank.files import open_regular, prepare_folder, replace_file
 from moerank.solvers import plugins
 
@@ -51,8 +51,7 @@ FORMATS: Mapping[str, Format] = {
 def find_format(name: str) -> Format:
     """Return a format of this package or of another installed one; an unknown name is a ValueError."""
     formats = {**plugins("moerank.exports", Format), **FORMATS}
-    if name not in formats:
-        raise ValueError(unknown("format", name, formats))
+    check_choice(formats, format=name)
     return formats[name]
 
 

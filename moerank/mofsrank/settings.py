@@ -15,7 +15,7 @@ from pydantic.json_schema import SkipJsonSchema
 from pymoo.core.termination import Termination
 from pymoo.termination import get_termination
 
-from moerank.checks import check_at_least, check_switch, most_workers, unknown
+from moerank.checks import check_at_least, check_choice, check_switch, most_workers, unknown
 from moerank.data import FeatureCosts
 from moerank.data.inputs import listed
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Factory, make_algorithm
@@ -85,8 +85,8 @@ def _check_termination(termination: Any) -> None:
 
 
 def _check_algorithm(algorithm: object) -> None:
-    if not callable(algorithm) and (name := str(algorithm).partition("[")[0]) not in ALGORITHMS:
-        raise ValueError(unknown("algorithm", name, ALGORITHMS))
+    if not callable(algorithm):
+        check_choice(ALGORITHMS, algorithm=str(algorithm).partition("[")[0])
 
 
 def _as_json(value: object) -> object:

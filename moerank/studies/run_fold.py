@@ -8,13 +8,13 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from moerank import rankers, solvers
 from moerank.arrays import Mask, Matrix, Vector
@@ -469,16 +469,11 @@ def _verdict(
         verdict = (estimator.set_params(metric=metric) if hasattr(estimator, "metric") else estimator).verdict(test)
     if verdict is None:
         return None
-    values, sizes = chosen.per_query["test"][metric.name], (verdict.n_features, verdict.n_allowed)
-    can_differ, weights = metric.can_differ(test), test.query_weights
-
-    def against(reference: ArrayLike) -> Verdict:
-        return judge(
-            values, reference, "test", metric.name, *sizes, can_differ=can_differ, weights=weights, margin=margin
-        )
-
+    about: Parameters = {"part": "test", "metric": metric.name, "can_differ": metric.can_differ(test), "margin": margin}
+    about |= {"n_features": verdict.n_features, "n_allowed": verdict.n_allowed, "weights": test.query_weights}
+    against = partial(judge, chosen.per_query["test"][metric.name], **about)
     orders = np.random.default_rng(0).random((test.n_documents, RANDOM_ORDERS))
-    verdict = verdict.with_chance(against(test.weighed(metric.per_query(test, orders)).mean(axis=1)))
+    verdict = verdict.with_chance(against(reference=test.weighed(metric.per_query(test, orders)).mean(axis=1)))
     for trees in (baseline for baseline in baselines if baseline.name == TREES):
-        verdict = verdict.with_rival(against(trees.per_query["test"][metric.name]), TREES)
+        verdict = verdict.with_rival(against(reference=trees.per_query["test"][metric.name]), TREES)
     return verdict

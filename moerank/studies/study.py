@@ -144,7 +144,9 @@ def _distinct(things: Iterable[ProblemOrSolver], refusal: str) -> list[ProblemOr
     """Return the first problem or solver of each name; refuse a different one of the same name."""
     first: dict[str, tuple[ProblemOrSolver, object]] = {}
     for thing in things:
-        name, identity = (thing.name, thing.configuration()) if isinstance(thing, Problem) else (thing.label, thing)
+        name, identity = (
+            (thing.name, thing.configuration()) if isinstance(thing, Problem) else (thing.label, thing.settings)
+        )
         if first.setdefault(name, (thing, identity))[1] != identity:
             raise ValueError(refusal.format(name))
     return [thing for thing, _ in first.values()]
