@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from time import monotonic
-from typing import Any, Self
+from typing import Any
 
 from rich import progress
 from rich.console import Console
@@ -41,7 +41,10 @@ class CellProgress(_Bars):
         self._open = {cell for cell, state in states.items() if state == "open"}
         self._n_cells = len(states)
         self._begin = monotonic()
-        self._task = self.add_task("", total=self._n_cells, completed=self._n_cells - len(self._open))
+        n_done = self._n_cells - len(self._open)
+        self._task = self.add_task("", total=self._n_cells, completed=n_done)
+        if n_done:
+            self._line(f"{n_done} of {self._n_cells} cells are already done")
 
     def __call__(self, cell: Any, succeeded: bool) -> None:
         """Count a cell that was open at the start."""
@@ -51,11 +54,6 @@ class CellProgress(_Bars):
         n_done, label = self._n_cells - len(self._open), f"{cell.label}{'' if succeeded else ': failed'}"
         self._line(f"{n_done}/{self._n_cells} {label} (after {monotonic() - self._begin:.1f} s)")
         self.update(self._task, completed=n_done, description=printable(label))
-
-    def __enter__(self) -> Self:
-        if n_done := self._n_cells - len(self._open):
-            self._line(f"{n_done} of {self._n_cells} cells are already done")
-        return super().__enter__()
 
 
 class StageProgress(_Bars):
@@ -84,7 +82,6 @@ class StageProgress(_Bars):
     def _end_stage(self) -> None:
         if self._stage:
             self._line(f"{self._stage.replace('_', ' ')}: {self._shown} ({monotonic() - self._begin:.1f} s)")
-            self._stage = ""
 
     def __exit__(self, *exception: Any) -> None:
         super().__exit__(*exception)

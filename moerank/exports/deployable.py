@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
 
 from moerank.arrays import Floats, Integers, Mask
-from moerank.checks import PLAIN_NAME, first_mistake, plain_name, toml_value
+from moerank.checks import PLAIN_NAME, Parameters, first_mistake, plain_name, toml_value
 from moerank.data.scaling import FittedScaling, Scaling
 from moerank.files import read_toml
 from moerank.rankers.model import Forest, Model
@@ -404,11 +404,7 @@ def depths(trees: Forest) -> list[int]:
     return depth
 
 
-def compact_json(values: Node) -> bytes:
-    """Return trees as JSON without spaces."""
-    return (json.dumps(values, separators=(",", ":"), allow_nan=False) + "\n").encode()
-
-
-def indented_json(values: Node | list[Node]) -> bytes:
-    """Return JSON for people to read."""
-    return (json.dumps(values, indent=1, allow_nan=False) + "\n").encode()
+def json_bytes(values: Node | list[Node], trees: Forest | None = None) -> bytes:
+    """Return JSON for people to read, or without spaces if it has trees."""
+    form: Parameters = {"indent": 1} if trees is None else {"separators": (",", ":")}
+    return (json.dumps(values, allow_nan=False, **form) + "\n").encode()

@@ -29,8 +29,8 @@ def solr(ranker: Deployable, path: Path) -> Deployment:
     kind, features, params = _linear(ranker) if ranker.trees is None else _trees(ranker, ranker.trees)
     class_name = f"{PACKAGE}.model.{kind}"
     model: Node = dict(store=ranker.name, name=ranker.name, **{"class": class_name}, features=features, params=params)
-    content = (deployable.indented_json if ranker.trees is None else deployable.compact_json)(model)
-    return Deployment({store: deployable.indented_json(_store(ranker)), path: content}, _next_step(ranker, store, path))
+    content = deployable.json_bytes(model, ranker.trees)
+    return Deployment({store: deployable.json_bytes(_store(ranker)), path: content}, _next_step(ranker, store, path))
 
 
 def _store(ranker: Deployable) -> list[Node]:

@@ -558,7 +558,7 @@ class StagedSearch:
             unit=self.instance_unit or "pair",
             adaptive=settings.adaptive_mutation and not of_search.is_sparse(settings.algorithm),
             **self._shared(),
-            **self._arguments(chosen),
+            **self._arguments(chosen, "form", "decay", "importance", "redundancy"),
         )
         archive = self._search("feature_selection", stage, chosen)
         population, subsets, _ = stage.most_accurate(archive.X)
