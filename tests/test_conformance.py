@@ -257,7 +257,7 @@ def test_runs_on_a_problem(name, tiny_problem, tmp_path):
     parameters = {key: value for key, value in small.items() if key not in SEARCH}
     problem = tiny_problem.model_copy(update={"solver": SolverSection(parameters=parameters, tune=False)})
     result = run_fold(problem, solver=name)
-    assert Result.model_validate_json(result.to_json()) == result
+    assert Result.from_json(result.to_json()) == result
     assert set(result.best.scores) == {"train", "validation", "test"}
     assert (result.best.weights is not None) == solvers()[name].linear
     assert [len(member.features) for member in result.front] == sorted(len(m.features) for m in result.front)

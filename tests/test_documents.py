@@ -229,7 +229,7 @@ def assert_close(excerpt, text):
 )
 def test_the_pages_show_what_one_run_prints_and_stores(problem, pages, command, undrawn):
     printed = command("run", problem).stdout
-    result = Result.model_validate_json(Path(f"results/{problem}-fold1-seed0/result.json").read_text(encoding="utf-8"))
+    result = Result.from_json(Path(f"results/{problem}-fold1-seed0/result.json").read_text(encoding="utf-8"))
     sentence = result.verdict.sentence
     for page in pages:
         (output,) = [block.text for block in blocks(PAGES[page]) if " FEATURES. " in block.text]

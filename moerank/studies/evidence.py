@@ -172,22 +172,26 @@ class Stability(Stored):
         """The features whose frequency is at least the threshold, the most frequent one first."""
         return [feature for feature in self.order if self.frequency[feature] >= self.threshold - SAME]
 
-    def sentences(self) -> list[str]:
-        """Return the selected features as a sentence, and their risk if there are any."""
+    @property
+    def finding(self) -> str:
+        """The selected features as a sentence."""
         if not self.order:
-            return [f"No feature was selected: the solver has no member with at most {self.size} features"]
+            return f"No feature was selected: the solver has no member with at most {self.size} features"
         named = self.selected or self.order[:1]
         listed = ", ".join(f"{self.feature_names[feature]} ({self.frequency[feature]:.0%})" for feature in named)
-        finding = (
+        return (
             f"At least {self.threshold:.0%} of {2 * self.pairs} halves of {self.n_queries:,} training queries select "
             f"{len(self.selected)} of {len(self.counted)} features, each half at most {self.size}"
             f"{':' if self.selected else '; the most frequent is'} {listed}"
         )
+
+    def sentences(self) -> list[str]:
+        """Return the finding, and its risk if any feature is selected."""
         risk = (
             f"Expect at most {ceil(100 * self.bound - SAME) / 100:g} of them to be false: half of the queries select a "
             f"false feature with a probability of at most {self.size} in {len(self.counted)}, that of a random choice"
         )
-        return [finding, risk] if self.selected else [finding]
+        return [self.finding, risk] if self.selected else [self.finding]
 
 
 def half_of(n_queries: int, half: int, seed: int) -> Integers:

@@ -54,15 +54,20 @@ class Stored(BaseModel):
             raise
 
     @classmethod
-    def read_file(cls, path: Path, advice: str = "") -> Self:
-        """Parse a file; a ValueError names it and the first mistake, such as another format, with the advice."""
+    def from_json(cls, text: str) -> Self:
+        """Parse the text of a file; a ValueError names the first mistake, such as another format."""
         try:
-            return cls.model_validate_json(read_text(path, MOST_BYTES))
+            return cls.model_validate_json(text)
         except ValidationError as error:
-            mistake = f"not written by this version of moerank ({first_mistake(error)})"
-            raise ValueError(f"{path}: {mistake}{advice}") from None
+            raise ValueError(f"not written by this version of moerank ({first_mistake(error)})") from None
+
+    @classmethod
+    def read_file(cls, path: Path, advice: str = "") -> Self:
+        """Parse a file; a ValueError names it and the first mistake, with the advice."""
+        try:
+            return cls.from_json(read_text(path, MOST_BYTES))
         except ValueError as error:
-            raise ValueError(f"{error}{advice}") from None
+            raise ValueError(f"{path}: {str(error).removeprefix(f'{path}: ')}{advice}") from None
 
 
 Format = Annotated[int, Field(ge=FORMAT, le=FORMAT)]

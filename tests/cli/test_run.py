@@ -270,7 +270,7 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
     before = (tmp_path / "here" / "result.json").read_text()
     outcome = command("run", "TINY", "--out", "here", "--resume", "--json")
     assert "here already holds the finished run" in outcome.stderr
-    assert before == Result.model_validate_json(before).to_json()
+    assert before == Result.from_json(before).to_json()
     assert json.loads(outcome.stdout) == json.loads(before) and outcome.stdout.isascii()
     outcome = command("run", "TINY", "--out", "here")
     assert outcome.stderr == "here already holds the finished run (--again repeats it)\n"
@@ -313,7 +313,7 @@ def test_runs_of_trec_go_out(command, tmp_path, shop):
     first = command("run", shop, "--solver", "rankrls", "--trec")
     assert first.exit_code == 0, first.stderr
     assert "test.qrels, test.run" in " ".join(first.stdout.split())
-    result = Result.model_validate_json((out / "result.json").read_text())
+    result = Result.from_json((out / "result.json").read_text())
     qrels, run = (read(str(out / name)) for read, name in READERS)
     theirs = ir_measures.calc_aggregate([ir_measures.AP], list(qrels), list(run))[ir_measures.AP]
     assert theirs == pytest.approx(result.best.score("test", "MAP"), abs=1e-12)

@@ -186,7 +186,7 @@ def test_interactions_are_maps_with_a_scale(tiny_result):
 def test_shapes_have_one_vertical_scale_and_a_panel_each(tiny_result):
     assert not RUN_FIGURES["shapes"].shows(tiny_result)
     result = replace(tiny_result, shapes=SHAPES)
-    assert Result.model_validate_json(result.to_json()).shapes == SHAPES
+    assert Result.from_json(result.to_json()).shapes == SHAPES
     figure = draw("shapes", result)
     assert_legible(figure)
     for axes, shape in zip(figure.axes, SHAPES, strict=True):

@@ -39,7 +39,7 @@ def test_features_that_are_left_out_are_nowhere(priced):
     costs = dict(zip(names, range(1, len(names) + 1), strict=True))
     for member in result.front:
         assert member.objectives["cost"] == sum(costs[name] for name in result.names(member.features))
-    assert type(result).model_validate_json(result.to_json()) == result
+    assert type(result).from_json(result.to_json()) == result
     assert result.configuration["features"]["exclude"] == [0, "noise 2"]
 
 

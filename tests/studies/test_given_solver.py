@@ -74,7 +74,7 @@ def test_a_search_is_the_same_by_name_as_an_estimator_and_as_a_function(letor):
             assert other.verdict.metric == named.verdict.metric == named.searched_by == "NDCG@10 (letor)"
     # An own table changes only its keys: the population is that of the problem.
     assert named.convergence["feature_selection"].evaluations[-1] == 12 * 4
-    assert Result.model_validate_json(named.to_json()) == named
+    assert Result.from_json(named.to_json()) == named
 
 
 def test_estimators_are_tuned_as_names_are(tiny_problem):

@@ -139,7 +139,7 @@ def test_selections_have_a_verdict_and_rankers_have_none(tiny_problem_file, part
     d = np.subtract(result.best.per_query["test"]["NDCG@10"], values)
     assert result.verdict.difference == pytest.approx(d.mean(), abs=1e-12)
     assert (result.verdict.margin, result.verdict.against) == (0.03, repr(everything))
-    assert Result.model_validate_json(result.to_json()) == result
+    assert Result.from_json(result.to_json()) == result
     assert run_fold(wider, 2, solver="rankrls").verdict is None
 
 
@@ -232,7 +232,7 @@ def test_all_members_are_those_of_the_search_with_the_ranker_that_serves(tiny_pr
         assert member.scores["test"]["NDCG@10"] == pytest.approx(NDCG(10).score(test, scores), abs=1e-12)
     values = [member.scores["validation"]["NDCG@10"] for member in refitted.front]
     assert refitted.chosen == int(np.argmax(values))
-    read = Result.model_validate_json(refitted.to_json())
+    read = Result.from_json(refitted.to_json())
     assert read == refitted
     for number, member in enumerate(read.front):  # only the chosen member is stored with its trees
         assert (member.trees is not None) == bool(member.per_query) == (number == read.chosen)
@@ -254,7 +254,7 @@ def test_a_result_is_read_as_it_was_written_and_its_models_take_raw_values(tiny_
     result = run_fold(make_problem("mine", tuple(raw), {"data.normalize": kind, **budget}), solver=solver)
     scaling = fit_scaling(raw[0], kind)
     assert (result.scaling, result.missing) == (scaling, 0.5)
-    again = Result.model_validate_json(result.to_json())
+    again = Result.from_json(result.to_json())
     assert again == result
     for member in [*again.front, *again.baselines]:
         model = again.model(member)
@@ -272,4 +272,4 @@ def test_a_result_is_read_as_it_was_written_and_its_models_take_raw_values(tiny_
 def test_data_that_came_scaled_are_remembered(tiny_problem):
     result = run_fold(with_settings(tiny_problem, {"data.scaled": "query"}), solver="rankrls")
     assert json.loads(result.to_json())["scaling"] == {"kind": "query"}
-    assert Result.model_validate_json(result.to_json()).scaling == PER_QUERY
+    assert Result.from_json(result.to_json()).scaling == PER_QUERY
