@@ -2,7 +2,7 @@
 
 from html import escape
 from math import isfinite
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -243,10 +243,7 @@ def judge(
     can_differ: ArrayLike | None = None,
     weights: Vector | None = None,
     margin: float = MARGIN,
-    decision: Decision = "none",
-    advice: str = "",
-    against: str = "",
-    level: float = statistics.LEVEL,
+    **further: Any,
 ) -> Verdict:
     """Compare a selection with its reference on the same queries.
 
@@ -254,8 +251,8 @@ def judge(
     ----------
     selection, reference : array-like, shape (n_queries,)
         The value of the metric for each query, times its weight over the mean weight of all queries.
-    part, metric, n_features, n_allowed, margin, decision, advice, against, level
-        See `Verdict`.
+    part, metric, n_features, n_allowed, margin, **further
+        The other fields of a `Verdict`.
     can_differ : array-like of bool, shape (n_queries,), optional
         The queries that can differ, see `Metric.can_differ`; by default all.
     weights : ndarray, shape (n_queries,), optional
@@ -277,10 +274,7 @@ def judge(
         n_features=int(n_features),
         n_allowed=int(n_allowed),
         margin=margin,
-        decision=decision,
-        advice=advice,
-        against=against,
-        level=level,
+        **further,
     )
 
 

@@ -1,6 +1,7 @@
 import json
 import logging
 import os
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from moerank.data import RankingData, load_planted_fold, make_planted
 from moerank.evolution import BIT_SEARCHES, SubsetSizeSampling, UniformCrossover
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG
-from moerank.mofsrank import MOFSRank
+from moerank.mofsrank import FeatureSelection, MOFSRank
 from moerank.mofsrank.estimator import digest_of_data
 from moerank.rankers import FSMRank, RankerAdapter, RankRLS, RankSVM
 from moerank.solvers import make_solver
@@ -267,7 +268,7 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
             for value in ("x", 0, -1, float("nan"), float("inf"), True, None)
         ),
         (dict(ensemble={"initial": "x"}), "ensemble: initial must be an array, a pymoo Sampling or, for bits"),
-        (dict(algorithm=5), "unknown algorithm '5'; choose one of nsga2"),
+        (dict(algorithm=5), "algorithm must be one of 'nsga2', .*, not '5'"),
         (dict(algorithm=lambda n, operators: NSGA2), "the function returned <class .*; it must return a pymoo"),
     ],
 )
@@ -295,6 +296,14 @@ def test_resuming_after_an_interrupt_gives_the_same_bits(fold, tmp_path):
     assert steps_after == steps[steps.index((stage, generation)) + 1 :]
     # The memos stay: whoever keeps the result removes them.
     assert sorted(os.listdir(tmp_path)) == sorted(f"memo.{name}" for name in STAGES)
+
+
+def test_each_reading_of_the_adaptive_mutation_reaches_the_search(fold):
+    readings = {"form": "convex", "decay": "linear", "importance": "scaled", "redundancy": "mean"}
+    alone = {"instance_selection": False, "ensemble": False}
+    with patch("moerank.mofsrank.estimator.FeatureSelection", side_effect=FeatureSelection) as made:
+        fitted(fold, **alone, feature_selection=BUDGET | readings)
+    assert readings.items() <= made.call_args.kwargs.items()
 
 
 def test_the_memos_of_all_stages_know_the_data_by_one_digest(tmp_path):

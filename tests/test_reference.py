@@ -12,7 +12,7 @@ import moerank as mr
 from moerank.solvers import solvers
 from moerank.studies.problem import Problem
 from moerank.studies.result import Result
-from moerank.studies.sources import SOURCES
+from moerank.studies.sources import Data
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -44,7 +44,7 @@ def rows(text, title):
 def test_every_key_of_a_problem_file_has_its_row(pages):
     text = pages["problem_files.md"]
     shared = rows(text, "## [data], whatever the source")
-    for source in SOURCES:
+    for source in get_args(get_args(Data)[0]):
         name = get_args(source.model_fields["source"].annotation)[0]
         assert {"source", *shared, *rows(text, f'## [data] with source = "{name}"')} == set(source.model_fields)
     for name, field in Problem.model_fields.items():

@@ -6,7 +6,7 @@ from typing import get_args
 from making.schema import once, rows, table
 from moerank.studies.problem import Problem
 from moerank.studies.result import FORMAT, Convergence, Member, Result, Times
-from moerank.studies.sources import SOURCES, DataSection, Split
+from moerank.studies.sources import Data, DataSection, Split
 from moerank.verdict import Verdict
 
 PROBLEM = """\
@@ -42,9 +42,10 @@ def _problem():
 
     shared = DataSection.model_fields
     lines = [PROBLEM, *table(row for row in rows(Problem, schema, definitions) if row[0] == "name")]
-    first = rows(SOURCES[0], definitions[SOURCES[0].__name__], definitions)
+    sources = get_args(get_args(Data)[0])
+    first = rows(sources[0], definitions[sources[0].__name__], definitions)
     lines += ["## [data], whatever the source", "", *table(row for row in first if row[0] in shared)]
-    for source in SOURCES:
+    for source in sources:
         name = get_args(source.model_fields["source"].annotation)[0]
         lines += described(source, f'[data] with source = "{name}"', ("source", *shared))
     lines += described(Split, "[data] split")

@@ -3,15 +3,12 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from moerank.cli import options
 from moerank.cli.messages import interruptible, notice, say
-
-if TYPE_CHECKING:
-    from moerank.studies.result import Certificate, Result
 
 
 def certify_command(
@@ -33,6 +30,8 @@ def certify_command(
     moerank certify results/digits-fold1-seed0
     moerank certify results/study/cells/0123456789abcdef01234567.json
     """
+    import pandas as pd
+
     from moerank.cli.progress import StageProgress
     from moerank.figures import RUN_FIGURES
     from moerank.figures.style import save_figure
@@ -53,24 +52,18 @@ def certify_command(
     if as_json:
         options.print_json(certificate.model_dump(mode="json"))
         return
-    say(f"{_table(stored, certificate)}\n\n{certificate.sentence(stored)}.")
-    notice(f"wrote {result / 'result.json' if result.is_dir() else result}")
-
-
-def _table(result: "Result", certificate: "Certificate") -> str:
-    """Return a table with a row for each member; an asterisk marks the chosen one."""
-    import pandas as pd
-
-    metric = result.metrics[0]
+    metric = stored.metrics[0]
     columns = {
         "loss": certificate.losses,
         "least loss": certificate.least,
         "given up": certificate.given_up,
-        metric: [member.scores["train"][metric] for member in result.front],
+        metric: [member.scores["train"][metric] for member in stored.front],
     }
-    names = [f"{len(member.features)}{' *' * (member is result.best)}" for member in result.front]
+    names = [f"{len(member.features)}{' *' * (member is stored.best)}" for member in stored.front]
     frame = pd.DataFrame(columns, pd.Index(names, name="features"))
-    return frame.to_string(float_format="{:.4f}".format, formatters={"given up": "{:.1%}".format})
+    table = frame.to_string(float_format="{:.4f}".format, formatters={"given up": "{:.1%}".format})
+    say(f"{table}\n\n{certificate.sentence(stored)}.")
+    notice(f"wrote {result / 'result.json' if result.is_dir() else result}")
 
 
 def judge_command(

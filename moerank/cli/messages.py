@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from threading import Event, Thread
 from time import monotonic
 from unicodedata import category
@@ -31,25 +32,8 @@ REPEATED = 2.0
 SHOW_CURSOR = "\x1b[?25h"
 
 
-class _Quiet:
-    """Whether the running command has --quiet."""
-
-    on = False
-
-
-@contextmanager
-def quietly(quiet: bool) -> Iterator[None]:
-    """Print only errors and the last line of the command if `quiet`."""
-    _Quiet.on = quiet
-    try:
-        yield
-    finally:
-        _Quiet.on = False
-
-
-def is_quiet() -> bool:
-    """Whether the running command has --quiet."""
-    return _Quiet.on
+# Whether the command prints only errors and its last line; a command with --quiet sets it.
+is_quiet = ContextVar("is_quiet", default=False)
 
 
 def notice(text: str) -> None:
@@ -64,13 +48,13 @@ def say(text: str) -> None:
 
 def remark(text: str) -> None:
     """Print a line on standard error, but not with --quiet."""
-    if not is_quiet():
+    if not is_quiet.get():
         notice(text)
 
 
 def reading(*names: object) -> Status:
     """Show on a terminal which files are being read, because large files take a while; not with --quiet."""
-    console = Console(stderr=True, markup=False, quiet=is_quiet())
+    console = Console(stderr=True, markup=False, quiet=is_quiet.get())
     return console.status(printable(f"Reading {', '.join(map(str, names))}"))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from time import monotonic
-from typing import Any, Self
+from typing import Any
 
 from rich import progress
 from rich.console import Console
@@ -16,23 +16,16 @@ def _text(name: str) -> progress.TextColumn:
     return progress.TextColumn(f"{{task.{name}}}", markup=False)
 
 
-class _Bars:
+class _Bars(progress.Progress):
     """Bars on a terminal; elsewhere `_line` prints the same as text."""
 
     def __init__(self, *columns: progress.ProgressColumn) -> None:
         console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-        self._bars = progress.Progress(*columns, console=console, disable=is_quiet() or not console.is_terminal)
+        super().__init__(*columns, console=console, disable=is_quiet.get() or not console.is_terminal)
 
     def _line(self, text: str) -> None:
-        if self._bars.disable:
+        if self.disable:
             remark(text)
-
-    def __enter__(self) -> Self:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._bars.stop()
 
 
 class CellProgress(_Bars):
@@ -48,7 +41,10 @@ class CellProgress(_Bars):
         self._open = {cell for cell, state in states.items() if state == "open"}
         self._n_cells = len(states)
         self._begin = monotonic()
-        self._task = self._bars.add_task("", total=self._n_cells, completed=self._n_cells - len(self._open))
+        n_done = self._n_cells - len(self._open)
+        self._task = self.add_task("", total=self._n_cells, completed=n_done)
+        if n_done:
+            self._line(f"{n_done} of {self._n_cells} cells are already done")
 
     def __call__(self, cell: Any, succeeded: bool) -> None:
         """Count a cell that was open at the start."""
@@ -57,12 +53,7 @@ class CellProgress(_Bars):
         self._open.remove(cell)
         n_done, label = self._n_cells - len(self._open), f"{cell.label}{'' if succeeded else ': failed'}"
         self._line(f"{n_done}/{self._n_cells} {label} (after {monotonic() - self._begin:.1f} s)")
-        self._bars.update(self._task, completed=n_done, description=printable(label))
-
-    def __enter__(self) -> Self:
-        if n_done := self._n_cells - len(self._open):
-            self._line(f"{n_done} of {self._n_cells} cells are already done")
-        return super().__enter__()
+        self.update(self._task, completed=n_done, description=printable(label))
 
 
 class StageProgress(_Bars):
@@ -74,7 +65,7 @@ class StageProgress(_Bars):
     def __init__(self) -> None:
         times = progress.TimeElapsedColumn(), progress.TimeRemainingColumn()
         super().__init__(_text("description"), progress.BarColumn(14), *times, _text("fields[text]"))
-        self._tasks: dict[str, progress.TaskID] = {}
+        self._bars: dict[str, progress.TaskID] = {}
         self._stage = self._shown = ""
         self._begin = monotonic()
 
@@ -84,16 +75,15 @@ class StageProgress(_Bars):
             self._end_stage()
             self._stage, self._begin = stage, monotonic()
         self._shown = text
-        if stage not in self._tasks:
-            self._tasks[stage] = self._bars.add_task(printable(stage.replace("_", " ")), total=1.0, text="")
-        self._bars.update(self._tasks[stage], completed=fraction, text=printable(text))
+        if stage not in self._bars:
+            self._bars[stage] = self.add_task(printable(stage.replace("_", " ")), total=1.0, text="")
+        self.update(self._bars[stage], completed=fraction, text=printable(text))
 
     def _end_stage(self) -> None:
         if self._stage:
             self._line(f"{self._stage.replace('_', ' ')}: {self._shown} ({monotonic() - self._begin:.1f} s)")
-            self._stage = ""
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, *exception: Any) -> None:
         super().__exit__(*exception)
         self._end_stage()
 

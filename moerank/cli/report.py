@@ -1,7 +1,7 @@
 """The commands moerank report, plot and export, which turn results into reports, figures and models."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -9,10 +9,6 @@ from moerank.cli import options
 from moerank.cli.messages import notice, say
 from moerank.exports import formats
 from moerank.figures import FIGURES, RUN_FIGURES
-
-if TYPE_CHECKING:
-    from moerank.reports.study_report import Report
-
 
 REPORT_FILES = {"html": "report.html", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
 
@@ -40,7 +36,9 @@ def report_command(
     moerank report results/study --reference rankrls --metrics NDCG@1,NDCG@5,MAP
     """
     from moerank.checks import check_choice
-    from moerank.files import prepare_folder, replace_file
+    from moerank.cli.progress import StageProgress
+    from moerank.files import harmless, prepare_folder, replace_file
+    from moerank.reports.rendering import html_report, latex_report
     from moerank.reports.study_report import Report
     from moerank.solvers import split
     from moerank.studies.study import Study
@@ -49,7 +47,15 @@ def report_command(
     path = out or folder / REPORT_FILES[format_]
     content = Report(Study.load(folder), reference, split(metrics))
     prepare_folder(path.parent)
-    replace_file(path, _written(content, format_).encode())
+    if format_ == "html":
+        with StageProgress() as progress:
+            text = html_report(content, progress)
+    elif format_ == "latex":
+        text = latex_report(content)
+    else:
+        table = content.results.frame if format_ == "csv" else content.pairs
+        text = table.rename(columns=harmless).map(harmless).to_csv(index=False)
+    replace_file(path, text.encode())
     if content.n_missing:
         notice(f"missing or failed runs, listed in the report: {content.n_missing}")
     notice(f"wrote {path}")
@@ -97,7 +103,6 @@ def plot_command(
     check_folder(folder, "name the folder of a run or of a study")
     if (result := read_result(folder)) is None:
         study = Study.load(folder)
-        check_choice(FIGURES, figure=name)
         figure = study.plot(name, problem, solvers=split(solvers), fold=fold, metric=metric, paper=paper, **further)
         name = f"{name}-{problem or study.problems[0].name}"
     elif further or problem or solvers or fold or metric:
@@ -106,21 +111,6 @@ def plot_command(
         check_choice(drawn := figures_of(result), figure=name)
         figure = drawn[name].draw(result, paper)
     notice(f"wrote {style.save_figure(figure, out or folder / f'{name}.png')}")
-
-
-def _written(content: "Report", format_: str) -> str:
-    """Return the text of a report."""
-    from moerank.cli.progress import StageProgress
-    from moerank.files import harmless
-    from moerank.reports.rendering import html_report, latex_report
-
-    if format_ == "latex":
-        return latex_report(content)
-    if format_ == "html":
-        with StageProgress() as progress:
-            return html_report(content, progress)
-    table = content.results.frame if format_ == "csv" else content.pairs
-    return str(table.rename(columns=harmless).map(harmless).to_csv(index=False))
 
 
 def export_command(

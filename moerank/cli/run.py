@@ -16,7 +16,7 @@ import typer
 from pydantic import BaseModel
 
 from moerank.cli import options
-from moerank.cli.messages import interruptible, is_quiet, quietly, reading, remark, say
+from moerank.cli.messages import interruptible, is_quiet, reading, remark, say
 from moerank.files import last_change, read_text, replace_file
 from moerank.version import VERSION
 
@@ -88,10 +88,12 @@ def run_command(
     asked = map(str, (problem, data, fold, solver, backend, set_, seed, out))
     request = json.dumps([VERSION, os.getcwd(), os.environ.get("MOERANK_DATA"), *asked])  # to tell two runs apart
     fast = fold.isdigit() and not (resume or again or trec or table or allow_code or as_json)
-    with quietly(quiet), interruptible(command if resume else [*command, "--resume"]):
+    is_quiet.set(quiet)
+    with interruptible(command if resume else [*command, "--resume"]):
         if fast and (stored := _stored(request, out, fold, seed)):
-            remark(f"{stored[0]} already holds the finished run (--again repeats it)")
-            stored[1].show()
+            folder, summary = stored
+            remark(f"{folder} already holds the finished run (--again repeats it)")
+            say(summary.line if quiet else f"{summary.decision}\n{summary.end}")
             return
         from moerank.cli.progress import compile_kernels
         from moerank.data.trec import document_keys
@@ -117,10 +119,10 @@ def run_command(
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         _refuse_foreign({out, *folders.values()}, TREC if trec else ())
         compile_kernels([chosen.backend.name])
-        decide = partial(_decide, table=table) if not (several or as_json or quiet) else None
         with connect(dask) if dask else nullcontext(workers) as evaluators:
             runs = partial(run_folds, chosen, method, folders, seed, data, workers=evaluators, say=remark)
-            results, written = _run_and_draw(partial(runs, resume=resume, again=again), folders, decide)
+            shown = "" if several or as_json or quiet else "table" if table else "decision"
+            results, written = _run_and_draw(partial(runs, resume=resume, again=again), folders, shown)
         for result in results if trec else ():
             write_trec(result, tests[result.fold], folders[result.fold])
         if several:
@@ -157,10 +159,6 @@ class Summary(BaseModel):
     line: str
     end: str
 
-    def show(self) -> None:
-        """Print all of it, or one line with --quiet."""
-        say(self.line if is_quiet() else f"{self.decision}\n{self.end}")
-
 
 def _stored(request: str, out: Path | None, fold: str, seed: int) -> tuple[Path, Summary] | None:
     """Return the folder and the summary of a finished run that nothing has changed since, without slow imports."""
@@ -177,13 +175,14 @@ def _stored(request: str, out: Path | None, fold: str, seed: int) -> tuple[Path,
 
 
 def _run_and_draw(
-    runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path], decide: Callable[[Result], None] | None
+    runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path], shown: str
 ) -> tuple[list[Result], list[str]]:
-    """Run the folds; once the result of each is on disk, show it and draw its front.
+    """Run the folds; once the result of each is on disk, show the "decision" or the "table" as well; draw the front.
 
     Return the results and the names of the files of the last fold.
     """
     from moerank.cli.progress import StageProgress
+    from moerank.cli.tables import decision, front_table, output
     from moerank.figures import RUN_FIGURES
     from moerank.studies.result import FILES
 
@@ -197,8 +196,10 @@ def _run_and_draw(
         for result in runs(progress=begin):
             status.stop()
             results.append(result)
-            if decide is not None:
-                decide(result)
+            if shown == "table":
+                output().print(front_table(result))
+            if shown:
+                say(decision(result))
             from moerank.figures.style import save_figure  # only now, because it loads matplotlib
 
             save_figure(RUN_FIGURES["front"].draw(result), folders[result.fold] / FRONT_FIGURE)
@@ -214,20 +215,11 @@ def _show_folds(results: list[Result], out: Path, *, as_json: bool) -> None:
     if as_json:
         options.print_json(json.loads(every.frame.to_json(orient="records", double_precision=15)))
         return
-    if not is_quiet():
+    if not is_quiet.get():
         table, finding = study_table(every)
         output().print(table)
         say(paragraph(finding))
     say(f"Wrote to {out}: {', '.join(f'fold{result.fold}' for result in results)}")
-
-
-def _decide(result: Result, *, table: bool) -> None:
-    """Print what the run says about the features, before any figure is drawn."""
-    from moerank.cli.tables import decision, front_table, output
-
-    if table:
-        output().print(front_table(result))
-    say(decision(result))
 
 
 def _end(result: Result, out: Path, files: list[str], command: list[str], request: str, sources: list[Path]) -> None:
@@ -244,7 +236,7 @@ def _end(result: Result, out: Path, files: list[str], command: list[str], reques
         end=f"{paragraph(written)}\n{_next(result, out, command)}",
     )
     replace_file(out / SUMMARY, summary.model_dump_json(indent=1).encode())
-    say(summary.line if is_quiet() else summary.end)
+    say(summary.line if is_quiet.get() else summary.end)
 
 
 def _next(result: Result, out: Path, command: list[str]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli import options
-from moerank.cli.messages import interruptible, is_quiet, quietly, say
+from moerank.cli.messages import interruptible, is_quiet, say
 
 if TYPE_CHECKING:
     from moerank.studies.study import Study
@@ -71,7 +71,8 @@ def study_command(
     moerank study planted --ablate mofsrank-staircase --without crossover --without "growing population"
     moerank study planted --solvers mofsrank --set ensemble.generations=50 --quiet
     """
-    with quietly(quiet), interruptible(["moerank", *sys.argv[1:]]):
+    is_quiet.set(quiet)
+    with interruptible(["moerank", *sys.argv[1:]]):
         from moerank.solvers import split
         from moerank.studies.solver import ablations
         from moerank.studies.study import Study
@@ -113,7 +114,7 @@ def _show_results(study: "Study", *, as_json: bool) -> None:
         return
     results = study.results()
     for problem in study.problems:
-        if problem.name in results.problems and not is_quiet():
+        if problem.name in results.problems and not is_quiet.get():
             table, finding = study_table(results.of(problem.name))
             output().print(table)
             say(paragraph(finding))
@@ -122,7 +123,7 @@ def _show_results(study: "Study", *, as_json: bool) -> None:
     if failures:
         say("The tracebacks are in the folder failures; --retry-failed runs these cells again.")
     say(f"{len(results)} of {len(study.cells())} cells are finished, in {study.out}")
-    if results and not is_quiet():
+    if results and not is_quiet.get():
         report = shlex.join(["moerank", "report", str(study.out)])
         say(f"Next: {report} (a page with all tests, figures and chosen features)")
 

@@ -1,7 +1,5 @@
 """Table of the pymoo algorithms that work on bit strings, and a faster NSGA-II."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
@@ -14,23 +12,16 @@ from pymoo.core.algorithm import Algorithm
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.core.repair import NoRepair
+from pymoo.core.sampling import Sampling
 from pymoo.util.misc import random_permutations
 
 from moerank.arrays import Array, Integers, Matrix, Vector
-from moerank.checks import Parameters, check_at_least, unknown
+from moerank.checks import Parameters, check_at_least, check_choice
 from moerank.evolution.bit_search import BitSearch, crowding_distances, front_numbers, refuse_constraints
 from moerank.evolution.daea import DAEA
 from moerank.evolution.memo import ArrayEvaluator
 from moerank.evolution.mffs import MFFS
-from moerank.evolution.operators import (
-    DigestDuplicates,
-    RowCrossover,
-    RowMutation,
-    RowSampling,
-    new_rows,
-    row_digests,
-    workers_for,
-)
+from moerank.evolution.operators import DigestDuplicates, RowCrossover, RowMutation, new_rows, row_digests, workers_for
 from moerank.evolution.prdh import PRDH
 from moerank.evolution.sparse_ea import SparseEA
 from moerank.evolution.staircase import Staircase
@@ -104,7 +95,7 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
 
     def next(self) -> None:
         """Make and evaluate a batch, and select the next population."""
-        on_rows = self.is_initialized or isinstance(self.initialization.sampling, RowSampling)
+        on_rows = self.is_initialized or isinstance(self.initialization.sampling, Sampling)
         if not on_rows or not isinstance(self.evaluator, ArrayEvaluator) or self.archive is not None:
             super().next()
             return
@@ -351,8 +342,7 @@ def make_algorithm(algorithm: str | Factory, population: int, operators: Operato
     algorithm, options = read_solver(algorithm)
     if options and (algorithm not in BIT_SEARCHES or options.keys() != {"without"}):
         raise ValueError(f"{algorithm} takes no {', '.join(options)}; only searches of bit strings take [without=…]")
-    if algorithm not in ALGORITHMS:
-        raise ValueError(unknown("algorithm", algorithm, ALGORITHMS))
+    check_choice(ALGORITHMS, algorithm=algorithm)
     if n_objectives == 1 and algorithm in DECOMPOSING:
         able = ", ".join(name for name in ALGORITHMS if name not in DECOMPOSING)
         raise ValueError(f"{algorithm} needs several objectives, and there is one; choose one of {able}")

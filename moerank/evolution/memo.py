@@ -9,8 +9,6 @@ interruptions; the digests (`row_digests`) name the individuals; the values are 
 forged values, because it measures the front again.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform
@@ -93,7 +91,7 @@ class Records:
             here, there = json.loads(header), json.loads(line)
             if there["format"] != MEMO_FORMAT:
                 raise ValueError
-            versions, settings = (_differences(there[key], here[key]) for key in ("versions", "configuration"))
+            versions, settings = (differences(there[key], here[key]) for key in ("versions", "configuration"))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise ValueError(f"{self.path} is not a memo of this version of moerank; choose another path") from None
         what = "was written by other versions" if versions else "belongs to another configuration"
@@ -304,13 +302,13 @@ def _sizes(problem: Problem) -> list[int]:
     return [problem.n_obj, problem.n_ieq_constr, problem.n_eq_constr]
 
 
-def _differences(there: dict[str, Any], here: dict[str, Any], within: str = "") -> str:
+def differences(there: dict[str, Any], here: dict[str, Any], within: str = "") -> str:
     """Say which values differ."""
     said: list[str] = []
     for key in sorted(there.keys() | here.keys()):
         a, b = there.get(key, "missing"), here.get(key, "missing")
         if isinstance(a, dict) and isinstance(b, dict):
-            said += filter(None, [_differences(a, b, f"{within}{key[:200]}.")])
+            said += filter(None, [differences(a, b, f"{within}{key[:200]}.")])
         elif a != b:
             said.append(f"{within}{key[:200]} is {repr(a)[:200]} there and {repr(b)[:200]} here")
     return ", ".join(said)

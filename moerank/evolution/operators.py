@@ -5,8 +5,6 @@ bit, and its elimination of duplicates computes a matrix of distances; these dra
 randomness comes from the `random_state` that pymoo passes.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Container, Sequence
 from copy import deepcopy
@@ -81,11 +79,7 @@ def _ahead(bits: PCG64, n_words: int) -> PCG64:
     return copy
 
 
-class RowSampling(Sampling):
-    """Base class of samplings whose rows need no change, for pymoo and for arrays alike."""
-
-
-class DensitySampling(RowSampling):
+class DensitySampling(Sampling):
     """Random bit strings with a share of ones drawn for each individual.
 
     The share is drawn log-uniformly from [`low`, `high`], then each bit independently with that probability; an empty
@@ -125,7 +119,7 @@ class DensitySampling(RowSampling):
         return X
 
 
-class SubsetSizeSampling(RowSampling):
+class SubsetSizeSampling(Sampling):
     """Random subsets with a uniform size from 1 … n_var, then any subset of that size.
 
     Parameters
@@ -395,7 +389,7 @@ def new_rows(digests: Sequence[bytes], earlier: Container[bytes]) -> list[int]:
 ETA = 20.0  # distribution index for reals; larger values keep children closer to their parents
 
 
-class MixedSampling(RowSampling):
+class MixedSampling(Sampling):
     """Random mixed strings: bits with a share of ones drawn from U(0, 1) for each individual, reals from U(0, 1).
 
     Parameters

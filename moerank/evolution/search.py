@@ -4,8 +4,6 @@ The populations are the same, bit for bit, as in ``pymoo.optimize.minimize`` wit
 running it again from its seed with the memo.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from copy import deepcopy

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
 
 from moerank.arrays import Floats, Integers, Mask
-from moerank.checks import PLAIN_NAME, first_mistake, plain_name, toml_value
+from moerank.checks import PLAIN_NAME, Parameters, first_mistake, plain_name, toml_value
 from moerank.data.scaling import FittedScaling, Scaling
 from moerank.files import read_toml
 from moerank.rankers.model import Forest, Model
@@ -87,6 +87,11 @@ class Deployable:
         n = len(self.names)
         scaling = self.scaling or FittedScaling("standard", (0.0,) * n, (1.0,) * n)
         return [Term(*term) for term in zip(self.names, self.weights, scaling.offset, scaling.scale, strict=True)]
+
+    @property
+    def single_weights(self) -> list[float]:
+        """The weights of a linear model in single precision."""
+        return [single(term.weight, f"the weight of {term.name!r}") for term in self.terms]
 
     @property
     def absent(self) -> float:
@@ -348,17 +353,17 @@ def largest_value(size: int, holds: Callable[[Floats], Mask], dtype: type[np.flo
     return number(least)
 
 
-def normaliser(scaling: FittedScaling, index: int, name: str) -> tuple[float, float, float | None]:
-    """Return the offset, the scale and the maximum of the feature at `index` in single precision.
+def normaliser(term: Term, kind: str) -> tuple[float, float, float | None]:
+    """Return the offset, the scale and the maximum of a feature with a scaling of this kind, in single precision.
 
     The maximum, which is offset + scale, is None unless minimum and maximum were fitted and their difference survives
     rounding. Numbers that single precision cannot hold are a ValueError, which names the feature.
     """
-    offset = single(scaling.offset[index], f"the offset of {name!r}")
-    scale = single_positive(scaling.scale[index], f"the scale of {name!r}")
-    if scaling.kind == "standard":
+    offset = single(term.offset, f"the offset of {term.name!r}")
+    scale = single_positive(term.scale, f"the scale of {term.name!r}")
+    if kind == "standard":
         return offset, scale, None
-    maximum = single(scaling.offset[index] + scaling.scale[index], f"the maximum of {name!r}")
+    maximum = single(term.offset + term.scale, f"the maximum of {term.name!r}")
     divided_by = float(np.float32(maximum) - np.float32(offset))
     return offset, scale, maximum if abs(divided_by - scale) < CLOSE * scale else None
 
@@ -399,11 +404,7 @@ def depths(trees: Forest) -> list[int]:
     return depth
 
 
-def compact_json(values: Node) -> bytes:
-    """Return trees as JSON without spaces."""
-    return (json.dumps(values, separators=(",", ":"), allow_nan=False) + "\n").encode()
-
-
-def indented_json(values: Node | list[Node]) -> bytes:
-    """Return JSON for people to read."""
-    return (json.dumps(values, indent=1, allow_nan=False) + "\n").encode()
+def json_bytes(values: Node | list[Node], trees: Forest | None = None) -> bytes:
+    """Return JSON for people to read, or without spaces if it has trees."""
+    form: Parameters = {"indent": 1} if trees is None else {"separators": (",", ":")}
+    return (json.dumps(values, allow_nan=False, **form) + "\n").encode()

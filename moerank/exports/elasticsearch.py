@@ -33,7 +33,7 @@ def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
 def _files(ranker: Deployable, path: Path, system: str, *remarks: str, missing_as_zero: bool = False) -> Deployment:
     """Return the feature set and the model, with instructions for a `system` that end with its own remarks."""
     features = path.with_name(f"{path.stem}-features{path.suffix}")
-    text = deployable.indented_json({"featureset": {"features": _feature_set(ranker)}})
+    text = deployable.json_bytes({"featureset": {"features": _feature_set(ranker)}})
     named: Node = {"name": ranker.name}
     if ranker.trees is not None:
         definition: object = _trees(ranker, ranker.trees)
@@ -42,7 +42,7 @@ def _files(ranker: Deployable, path: Path, system: str, *remarks: str, missing_a
         named["model"] = {"type": "model/xgboost+json", "definition": definition}
     else:
         named["model"] = _linear(ranker)
-    content = (deployable.indented_json if ranker.trees is None else deployable.compact_json)({"model": named})
+    content = deployable.json_bytes({"model": named}, ranker.trees)
     sentences = [*ranker.remarks("elasticsearch"), *remarks]
     if ranker.trees is None and ranker.absent != 0 and any(entry.elasticsearch for entry in ranker.features):
         sentences.append(
@@ -81,13 +81,10 @@ def _field_value(ranker: Deployable, name: str, field: str) -> Node:
 
 
 def _linear(ranker: Deployable) -> Node:
-    norms: Node = {}
-    weights: Node = {}
-    for index, (label, term) in enumerate(zip(ranker.labels, ranker.terms, strict=True)):
-        weights[label] = deployable.single(term.weight, f"the weight of {term.name!r}")
-        if ranker.scaling is not None:
-            norms[label] = _normaliser(*deployable.normaliser(ranker.scaling, index, term.name))
-    normalisers = {"feature_normalizers": norms} if norms else {}
+    normalisers, weights = Node(), dict(zip(ranker.labels, ranker.single_weights, strict=True))
+    if (scaling := ranker.scaling) is not None:
+        norms = [_normaliser(*deployable.normaliser(term, scaling.kind)) for term in ranker.terms]
+        normalisers = {"feature_normalizers": dict(zip(ranker.labels, norms, strict=True))}
     return {"type": "model/linear", **normalisers, "definition": weights}
 
 

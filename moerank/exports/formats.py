@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from moerank.checks import check_at_least, unknown
+from moerank.checks import check_at_least, check_choice
 from moerank.files import open_regular, prepare_folder, replace_file
 from moerank.solvers import plugins
 
@@ -50,8 +51,7 @@ FORMATS: Mapping[str, Format] = {
 def find_format(name: str) -> Format:
     """Return a format of this package or of another installed one; an unknown name is a ValueError."""
     formats = {**plugins("moerank.exports", Format), **FORMATS}
-    if name not in formats:
-        raise ValueError(unknown("format", name, formats))
+    check_choice(formats, format=name)
     return formats[name]
 
 
@@ -145,13 +145,9 @@ def _model_of(solver: Any, member: int | None) -> Model:
 def _write(deployment: Deployment) -> None:
     """Write each file atomically, the model last; a file that exists with other content is a ValueError."""
     for path, content in deployment.files.items():
-        try:
-            with open_regular(path) as file:
-                there = file.read(len(content) + 1)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        if there != content:
-            raise ValueError(f"{path} exists with other content; remove it, or choose another file with --out")
+        with suppress(FileNotFoundError, NotADirectoryError), open_regular(path) as file:
+            if file.read(len(content) + 1) != content:
+                raise ValueError(f"{path} exists with other content; remove it, or choose another file with --out")
     for path, content in deployment.files.items():
         prepare_folder(path.parent)
         replace_file(path, content)

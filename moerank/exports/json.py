@@ -3,7 +3,7 @@
 from dataclasses import fields
 from pathlib import Path
 
-from moerank.exports.deployable import Deployable, Deployment, Node, indented_json
+from moerank.exports.deployable import Deployable, Deployment, Node, json_bytes
 from moerank.version import VERSION
 
 # Number of the format; it grows when older readers would misread a file.
@@ -37,4 +37,4 @@ def plain_json(ranker: Deployable, path: Path) -> Deployment:
         "for missing values (null: the training data had none).\n"
         "Check that it gets raw values, as in the training data before scaling."
     )
-    return Deployment({path: indented_json(values)}, step)
+    return Deployment({path: json_bytes(values)}, step)

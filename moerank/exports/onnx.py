@@ -59,7 +59,7 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
             scale = [deployable.single_positive(term.scale, f"the scale of {term.name!r}") for term in ranker.terms]
             moved = add("Sub", [values, constant("offset", offset)], "moved")
             values = add("Div", [moved, constant("scale", scale)], "scaled")
-        weights = [[deployable.single(term.weight, f"the weight of {term.name!r}")] for term in ranker.terms]
+        weights = [[weight] for weight in ranker.single_weights]
         add("MatMul", [values, constant("weights", weights)], "score")
     table = helper.make_tensor_value_info("X", onnx.TensorProto.FLOAT, ["n_documents", len(ranker.names)])
     score = helper.make_tensor_value_info("score", onnx.TensorProto.FLOAT, ["n_documents", 1])

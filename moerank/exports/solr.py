@@ -29,8 +29,8 @@ def solr(ranker: Deployable, path: Path) -> Deployment:
     kind, features, params = _linear(ranker) if ranker.trees is None else _trees(ranker, ranker.trees)
     class_name = f"{PACKAGE}.model.{kind}"
     model: Node = dict(store=ranker.name, name=ranker.name, **{"class": class_name}, features=features, params=params)
-    content = (deployable.indented_json if ranker.trees is None else deployable.compact_json)(model)
-    return Deployment({store: deployable.indented_json(_store(ranker)), path: content}, _next_step(ranker, store, path))
+    content = deployable.json_bytes(model, ranker.trees)
+    return Deployment({store: deployable.json_bytes(_store(ranker)), path: content}, _next_step(ranker, store, path))
 
 
 def _store(ranker: Deployable) -> list[Node]:
@@ -55,14 +55,11 @@ def _store(ranker: Deployable) -> list[Node]:
 
 def _linear(ranker: Deployable) -> tuple[str, list[Node], Node]:
     """Return class, features and parameters: weights as numbers, those of normalisers as text, as Solr reads them."""
-    features: list[Node] = []
-    weights: Node = {}
-    for index, (label, term) in enumerate(zip(ranker.labels, ranker.terms, strict=True)):
-        features.append({"name": label})
-        if ranker.scaling is not None:
-            features[-1]["norm"] = _normaliser(*deployable.normaliser(ranker.scaling, index, term.name))
-        weights[label] = deployable.single(term.weight, f"the weight of {term.name!r}")
-    return "LinearModel", features, {"weights": weights}
+    features: list[Node] = [{"name": label} for label in ranker.labels]
+    if ranker.scaling is not None:
+        for feature, term in zip(features, ranker.terms, strict=True):
+            feature["norm"] = _normaliser(*deployable.normaliser(term, ranker.scaling.kind))
+    return "LinearModel", features, {"weights": dict(zip(ranker.labels, ranker.single_weights, strict=True))}
 
 
 def _normaliser(offset: float, scale: float, maximum: float | None) -> Node:

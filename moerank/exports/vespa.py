@@ -8,7 +8,7 @@ written; values of float fields then take the same branches.
 import re
 from pathlib import Path
 
-from moerank.exports.deployable import Deployable, Deployment, Node, compact_json, nested_trees, single_above
+from moerank.exports.deployable import Deployable, Deployment, Node, json_bytes, nested_trees, single_above
 from moerank.rankers.model import Forest
 
 PROFILE = """\
@@ -52,7 +52,7 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
             raise ValueError(
                 f"{path} is the name of the file of the trees; choose another file for the profile with --out"
             )
-        files[trees] = compact_json(_dump(ranker.trees, functions))
+        files[trees] = json_bytes(_dump(ranker.trees, functions), ranker.trees)
         expression = f'lightgbm("{trees.name}")'
     else:
         form = "{} * {}" if ranker.scaling is None else "{} * (({} - {}) / {})"

@@ -163,7 +163,7 @@ FIGURES = {
 
 def draw_study(study: Study, name: str, problem: str | None = None, **options: Any) -> Figure:
     """Draw a figure of a study by name, of a problem with this name, by default the first; see `StudyFigure.draw`."""
-    check_choice(FIGURES, name=name)
+    check_choice(FIGURES, figure=name)
     problems = {entry.name: entry for entry in study.problems}
     chosen = next(iter(problems)) if problem is None else problem
     check_choice(problems, problem=chosen)

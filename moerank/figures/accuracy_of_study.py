@@ -42,7 +42,7 @@ def accuracy_figure(view: View, *, exact: bool = False, limits: tuple[float, flo
     entries = () if view.problem is None else view.problem.published
     for entry in sorted(entries, key=lambda entry: entry.features or 0.0):
         if entry.features is not None and (value := entry.value(metric)) is not None:
-            published.setdefault(entry.label, []).append((entry.features, value))
+            published.setdefault(f"{entry.method}, published", []).append((entry.features, value))
     values = {**curves, **{solver: np.array([value]) for solver, (_, value) in points.items()}}
     folds = ", ".join(map(str, view.results.folds))
     limits = limits or limits_of(values, [value for pairs in published.values() for _, value in pairs])

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from textwrap import fill
 from typing import Any
 from zlib import crc32
@@ -47,7 +46,6 @@ SEARCHES = ("staircase", "nsga2", "daea", "sparseea", "prdh", "mffs", "moead")
 N_LOOKS = len(MARKERS) * len(DASHES)
 
 
-@cache
 def fixed_looks() -> dict[str, int]:
     """Return the number of the look that a solver or search by name has in all figures and reports."""
     groups = (dict.fromkeys([*SEARCHES, *ALGORITHMS]), dict.fromkeys([*PROMINENT, *solver_table()]))

@@ -13,7 +13,7 @@ from matplotlib.image import AxesImage
 
 from moerank.data import PER_QUERY
 from moerank.figures import View
-from moerank.figures.style import GREY, WIDTH, Style, fit_height, in_style, put_note, put_ticks, put_title
+from moerank.figures.style import GREY, WIDTH, Style, finished, in_style, put_ticks
 from moerank.rankers.shapes import Shape
 from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError
@@ -71,10 +71,8 @@ def figure_of_shapes(shapes: Sequence[Shape], note: str = "") -> Figure:
             bar = figure.colorbar(image, ax=panels.tolist(), location="bottom", aspect=50, shrink=0.6)
             bar.ax.tick_params(labelsize=5)
         figure.supylabel("Added to the score", fontsize=7)
-        put_title(figure, _finding(shapes))
-        put_note(figure, _note(len(shapes) - len(shown), note, maps=image is not None))
-        fit_height(figure, panels[0], PANEL)
-    return figure
+        below = _note(len(shapes) - len(shown), note, maps=image is not None)
+        return finished(figure, panels[0], PANEL, _finding(shapes), below)
 
 
 def _put_steps(axes: Axes, shape: Shape) -> None:

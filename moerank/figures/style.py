@@ -145,12 +145,6 @@ def put_title(figure: Figure, finding: str, lines: Axes | None = None) -> None:
     legend.get_title().set_visible(bool(finding))
 
 
-def put_note(figure: Figure, text: str) -> None:
-    """Write a note below the figure, unless the text is empty."""
-    if text:
-        _fit(figure.supxlabel("", x=0.02, ha="left", fontsize=NOTE_SIZE, color="0.3"), text)
-
-
 def _fit(label: Text, text: str) -> None:
     """Break the text of a label into lines that fit the figure."""
     figure = label.get_figure(root=True)
@@ -167,7 +161,8 @@ def finished(
     """Add the title, the legend of `lines` and the note, make `axes` as high as `height` inches; return the figure."""
     figure.set_figwidth(_paper.get().width / 25.4)
     put_title(figure, finding, lines)
-    put_note(figure, note)
+    if note:
+        _fit(figure.supxlabel("", x=0.02, ha="left", fontsize=NOTE_SIZE, color="0.3"), note)
     fit_height(figure, axes, height)
     return figure
 

@@ -7,7 +7,7 @@ import hashlib
 import logging
 import platform
 from concurrent.futures import CancelledError
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -160,7 +160,6 @@ def gone(address: str, remedy: str) -> OSError:
     return OSError(f"the Dask scheduler at {address} is gone; start it, and {remedy}")
 
 
-@cache
 def environment() -> str:
     """Return the versions and the processor of this process, on which code and the last bits of sums depend."""
     import numba

@@ -1,7 +1,5 @@
 """MOEN, the third stage of MOFSRank: weighted sums of the front's rankers on some of their features."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import get_args
 

@@ -52,15 +52,15 @@ if TYPE_CHECKING:  # these take long to load
 
 
 class _SearchData(NamedTuple):
-    """Training data with the costs of the limits: all features, the allowed ones, and those that the search can use.
+    """Training data with the costs of the limits: with all features, and with those that the search can use.
 
-    `allowed_columns` and `columns` (n_features,) are these among all features, and `limits` name features.
+    `allowed` and `columns` (n_features,) are the features that the limits allow, and those that the search can use.
+    The `limits` name features.
     """
 
     table: RankingData
-    allowed: RankingData
     varying: RankingData
-    allowed_columns: Mask
+    allowed: Mask
     columns: Mask
     limits: Limits
 
@@ -286,11 +286,16 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self.random_state_ = self._settings.random_state
         refit = of_search.read_refit(self.refit, self.random_state_)
-        validation, tests = self._held_out(validation)
+        if validation is None and self.final in ("validation", "guaranteed"):
+            raise ValueError(f'final="{self.final}" needs validation data; pass validation=… to fit')
+        tests: RankingData | None = None  # of a guarantee; the other queries tune and choose
+        if validation is not None and self.final == "guaranteed":
+            validation, tests = objectives.halves(validation, self.random_state_)
         data = self._search_data(train, refit)
         with one_blas_thread():
-            tuning = None if validation is None or not self.tune else validation.with_features(data.allowed_columns)
-            self.backend_ = _tuned(self._settings.backend, data.allowed, tuning, self._tuned_by)
+            tuning = None if validation is None or not self.tune else validation.with_features(data.allowed)
+            train_allowed = data.table.with_features(data.allowed)
+            self.backend_ = _tuned(self._settings.backend, train_allowed, tuning, self._tuned_by)
             front, reference = self._searched(data)
             self.refit_ = None
             if refit is not None:
@@ -302,14 +307,6 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             values = {name: self._measured(front, part) for name, part in parts.items() if part is not None}
         self._choose(front, values, validation)
         self._shapes = shapes_of(getattr(self, "forest_", None), train)
-
-    def _held_out(self, validation: RankingData | None) -> tuple[RankingData | None, RankingData | None]:
-        """Return the validation queries that tune and choose, and those of the tests of a guarantee."""
-        if validation is None and self.final in ("validation", "guaranteed"):
-            raise ValueError(f'final="{self.final}" needs validation data; pass validation=… to fit')
-        if validation is None or self.final != "guaranteed":
-            return validation, None
-        return objectives.halves(validation, self.random_state_)
 
     def _search_data(self, train: RankingData, refit: object) -> _SearchData:
         """Return the data without features that are excluded or change no ranker; refuse limits that cannot be kept."""
@@ -327,7 +324,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         strings = FeatureStrings(varying, named_limits, by_group=settings.feature_selection.by_group)
         self._all_allowed = bool(strings.keeps_limits(np.ones((1, strings.n_bits), np.bool_))[0])
         self._n_allowed = int(np.count_nonzero(columns))
-        return _SearchData(priced, priced.with_features(allowed), varying, allowed, columns, named_limits)
+        return _SearchData(priced, varying, allowed, columns, named_limits)
 
     def _searched(self, data: _SearchData) -> tuple[Front, rankers.Population]:
         """Run the stages; return the front of the last one, and the backend's ranker on all of its features."""
@@ -560,7 +557,7 @@ class StagedSearch:
             unit=self.instance_unit or "pair",
             adaptive=settings.adaptive_mutation and not of_search.is_sparse(settings.algorithm),
             **self._shared(),
-            **self._arguments(chosen),
+            **self._arguments(chosen, "form", "decay", "importance", "redundancy"),
         )
         archive = self._search("feature_selection", stage, chosen)
         population, subsets, _ = stage.most_accurate(archive.X)

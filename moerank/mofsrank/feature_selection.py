@@ -1,14 +1,11 @@
 """MOFS, the second stage of MOFSRank: selection of features."""
 
-from __future__ import annotations
-
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
-from itertools import chain, combinations, islice
-from math import comb
 
 import numpy as np
+from moocore import is_nondominated
 from pymoo.core.mutation import Mutation
 
 from moerank import evolution
@@ -22,7 +19,7 @@ from moerank.metrics import Metric
 from moerank.mofsrank.instance_selection import evenly_spaced
 from moerank.mofsrank.limits import UNLIMITED, FeatureStrings
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike, errors_of
-from moerank.mofsrank.settings import FEATURE_DEFAULTS, Limits
+from moerank.mofsrank.settings import FEATURE_DEFAULTS, Limits, LimitsSection
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import AdditiveRLS, AnyRanker, FitnessBackend, Population, RankRLS, as_backend, nested_masks
 from moerank.rankers.importance import single_feature_values
@@ -34,9 +31,6 @@ from moerank.training.pair_moments import TARGETS, UNIT, PairMoments, backward_p
 
 # Features of a random string at the start, and for the backward path. Both take seconds at this size.
 MOST_AT_FIRST = 1_000
-
-# Strings whose front is proved by measuring all, and those measured together.
-MOST_ENUMERATED, ENUMERATED_AT_ONCE = 500_000, 4_096
 
 
 class FeatureSelection(Stage):
@@ -188,53 +182,31 @@ class FeatureSelection(Stage):
             alpha, target = 0.01 * float(np.trace(moments.gram)) / self.train.n_features or 1.0, UNIT
         return plus_ridge(moments.gram, alpha), moments.moment(target)
 
-    def pareto_front(self, most: int | None = None) -> Matrix | None:
+    def pareto_front(self) -> Matrix | None:
         """Return the front of all strings if it is proved, shape (n_members, n_objectives); else None.
-
-        Parameters
-        ----------
-        most : int, optional
-            Largest number of features; by default all. Of the front it is the part up to this size.
 
         Returns
         -------
         ndarray or None
-            In the order of the number of features. None without a proof, for bits that stand for groups, and for
-            strings that are trained on instance subsets.
+            In the order of the number of features. None without a proof, for objectives other than "features" and
+            "loss", for bits that stand for groups, and for strings that are trained on instance subsets.
 
         Notes
         -----
-        For the objectives "features" and "loss", leaps and bounds (`moerank.selectors.best_subset.BestSubset`) prove
-        the front where their limit on nodes suffices. For others with "features", give `most`: all strings of up to
-        that size are measured, if they are at most 500,000.
+        Leaps and bounds (`moerank.selectors.best_subset.BestSubset`) prove the front where their limit on nodes
+        suffices.
         """
         names = [objective.name for objective in self.objectives]
-        if self.strings.by_group or self.pair_masks is not None or "features" not in names:
+        if self.strings.by_group or self.pair_masks is not None or names != ["features", "loss"]:
             return None
-        archive = evolution.Archive()
-        for X in self._least_losses(most) if names == ["features", "loss"] else self._small_strings(most or 0):
-            if len(X):
-                archive.add(X, self.measure(X))
-        return archive.F[np.lexsort(archive.F.T[::-1])] if len(archive) else None
-
-    def _least_losses(self, most: int | None) -> Iterator[Mask]:
-        """Yield the strings with the least loss of each size, up to `most`, if all of them are proved."""
         self.measure(np.eye(1, self.n_var, dtype=np.bool_))  # refuses other backends
-        limits = {name: getattr(self.strings.limits, name) for name in ("max_cost", "include", "exclude")}
-        largest = min(most or self.n_var, self.strings.limits.max_features or self.n_var)
+        limits = {name: getattr(self.strings.limits, name) for name in LimitsSection.model_fields}
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # about what is not proved
-            solver = BestSubset(self.n_var, self.backend.alpha, max_features=largest, **limits).fit(self.train)
-        if not solver.gaps_.any():
-            yield solver.masks_
-
-    def _small_strings(self, most: int) -> Iterator[Mask]:
-        """Yield all strings of up to `most` bits that keep the limits, if they are not too many."""
-        sizes = range(1, most + 1)
-        if sum(comb(self.n_var, size) for size in sizes) <= MOST_ENUMERATED:
-            strings = chain.from_iterable(combinations(range(self.n_var), size) for size in sizes)
-            while chunk := list(islice(strings, ENUMERATED_AT_ONCE)):
-                X = np.array([np.isin(np.arange(self.n_var), bits) for bits in chunk])
-                yield X[self.strings.keeps_limits(X)]
+            solver = BestSubset(self.n_var, self.backend.alpha, **limits).fit(self.train)
+        if solver.gaps_.any():
+            return None
+        F = self.measure(solver.masks_)
+        return F[is_nondominated(F)]
 
     def feature_mask(self, X: Mask) -> Mask:
         """Return the features of each individual, shape (n_individuals, n_features)."""

@@ -1,10 +1,7 @@
 """MOIS, the first stage of MOFSRank: selection of preference pairs, documents or queries to train on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
-from typing import get_args
 
 import numpy as np
 
@@ -88,8 +85,8 @@ class InstanceSelection(Stage):
         workers: int = 1,
     ) -> None:
         train.require_pairs()
-        check_choice(get_args(Unit), unit=unit)
         n_units = {"pair": train.n_pairs, "document": train.n_documents, "query": train.n_queries}
+        check_choice(n_units, unit=unit)
         super().__init__(
             train, as_backend(backend), metric, n_units[unit], objectives, crossover, mutation, workers, vtype=bool
         )

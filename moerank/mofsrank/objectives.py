@@ -230,11 +230,8 @@ class Risk(Objective):
             return data.weighed(metric.per_query(data, self.baseline))
         if backend is None:
             raise ValueError('the objective "risk" needs a backend to compare with, or Risk(baseline=scores)')
-
-        def values() -> Vector:
-            return values_of(data, metric, rankers.train_population(backend, data))[:, 0]
-
-        return data.remember(("risk baseline", metric, str(identity(backend))), values)
+        key = ("risk baseline", metric, str(identity(backend)))
+        return data.remember(key, lambda: values_of(data, metric, rankers.train_population(backend, data))[:, 0])
 
     def __repr__(self) -> str:
         given = "" if self.baseline is None else f", baseline={sha256(self.baseline.tobytes()).hexdigest()}"

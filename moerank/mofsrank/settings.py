@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
@@ -14,7 +15,7 @@ from pydantic.json_schema import SkipJsonSchema
 from pymoo.core.termination import Termination
 from pymoo.termination import get_termination
 
-from moerank.checks import check_at_least, check_switch, most_workers, unknown
+from moerank.checks import check_at_least, check_choice, check_switch, most_workers, unknown
 from moerank.data import FeatureCosts
 from moerank.data.inputs import listed
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Factory, make_algorithm
@@ -84,8 +85,8 @@ def _check_termination(termination: Any) -> None:
 
 
 def _check_algorithm(algorithm: object) -> None:
-    if not callable(algorithm) and (name := str(algorithm).partition("[")[0]) not in ALGORITHMS:
-        raise ValueError(unknown("algorithm", name, ALGORITHMS))
+    if not callable(algorithm):
+        check_choice(ALGORITHMS, algorithm=str(algorithm).partition("[")[0])
 
 
 def _as_json(value: object) -> object:
@@ -101,6 +102,15 @@ def _as_json(value: object) -> object:
 AsJson = pydantic.PlainSerializer(_as_json, when_used="json")
 
 
+@contextmanager
+def refusing(describe: Callable[[pydantic.ValidationError], str]) -> Iterator[None]:
+    """Turn an error of pydantic into a ValueError that describes it."""
+    try:
+        yield
+    except pydantic.ValidationError as error:
+        raise ValueError(describe(error)) from None
+
+
 class Section(pydantic.BaseModel):
     """A table of settings: unknown keys are errors."""
 
@@ -108,12 +118,6 @@ class Section(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True, defer_build=True
     )
-
-    def check_plain(self) -> None:
-        """Raise a ValueError if a setting is an object that no file can hold."""
-        for name, value in self:
-            if _as_json(value) is not value:
-                raise ValueError(f"{name} must be text, a number or a list of these, not {value!r:.80}")
 
 
 class LimitsSection(Section):
@@ -172,10 +176,8 @@ class Limits(LimitsSection):
     group_costs: Mapping[Any, float] | None = pydantic.Field(default=None, exclude=True)
 
     def __init__(self, **limits: Any) -> None:
-        try:
+        with refusing(_sentence):
             super().__init__(**limits)
-        except pydantic.ValidationError as error:
-            raise ValueError(_sentence(error)) from None
 
     def __repr_args__(self) -> list[tuple[str, Any]]:
         return [(name, getattr(self, name)) for name in type(self).model_fields if name in self.model_fields_set]
@@ -347,26 +349,18 @@ class Settings(SearchSettings):
         given["limits"] = given["limits"] or {}
         if given["random_state"] is None:
             given["random_state"] = int(np.random.SeedSequence().generate_state(1)[0])
-        try:
+        with refusing(_sentence):
             return cls.model_validate(given)
-        except pydantic.ValidationError as error:
-            raise ValueError(_sentence(error)) from None
 
-    @pydantic.field_validator("adaptive_mutation", "tune", "resume", "verbose", mode="before")
+    @pydantic.field_validator("adaptive_mutation", "tune", "resume", "verbose", *STAGES, mode="before")
     @classmethod
-    def _is_switch(cls, value: object, info: pydantic.ValidationInfo) -> object:
-        check_switch(**{str(info.field_name): value})
-        return value
-
-    @pydantic.field_validator(*STAGES, mode="before")
-    @classmethod
-    def _read_stage(cls, value: object, info: pydantic.ValidationInfo) -> object:
+    def _read_switch(cls, value: object, info: pydantic.ValidationInfo) -> object:
         if isinstance(value, Mapping | StageSettings):
             return value
         check_switch(**{str(info.field_name): value})
         if not value and info.field_name == "feature_selection":
             raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
-        return {} if value else None
+        return ({} if value else None) if info.field_name in STAGES else value
 
     @pydantic.model_validator(mode="after")
     def _fit_together(self) -> Self:
@@ -375,12 +369,9 @@ class Settings(SearchSettings):
         return self
 
     def configuration(self) -> dict[str, object]:
-        """Return the settings that determine the evaluations, as JSON values by dotted names."""
+        """Return the settings that determine the evaluations, as JSON values."""
         settings = self.model_dump(mode="json", exclude={"final", "margin", "refit", "tune"})
         settings["objectives"] = [repr(objective) for objective in read_objectives(self.objectives)]
-        for stage in STAGES:
-            values = settings.pop(stage)
-            settings |= {stage: None} if values is None else {f"{stage}.{key}": values[key] for key in values}
         return settings
 
 

@@ -1,7 +1,5 @@
 """Base class of the three stages: pymoo problems that measure each individual once."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
@@ -47,9 +45,7 @@ class Stage(Problem):  # type: ignore[misc]
         **settings: object,
     ) -> None:
         check_at_least(1, workers=workers)
-        check_share(zero=True, crossover=crossover)
-        if mutation is not None:
-            check_share(zero=True, mutation=mutation)
+        check_share(zero=True, crossover=crossover, mutation=mutation or 0.0)
         self.crossover = crossover
         self.mutation = mutation
         self.train = train

@@ -13,13 +13,10 @@ from matplotlib.figure import Figure
 from moerank.checks import check_choice
 from moerank.figures import FIGURES
 from moerank.figures.panels import boxed
-from moerank.statistics import holm
+from moerank.statistics import LEVEL, holm
 from moerank.studies import results
 from moerank.studies.problem import Problem
 from moerank.studies.study import Study
-
-# Level of significance.
-ALPHA = 0.05
 
 
 class Report:
@@ -169,7 +166,7 @@ class ReportTable:
             if values.count() > 1:
                 bold[column] = means == means[values.idxmax() if largest else values.idxmin()]
         if "Holm" in bold:
-            bold["Holm"] = self.frame["Holm"] <= ALPHA
+            bold["Holm"] = self.frame["Holm"] <= LEVEL
         return bold
 
 
@@ -256,7 +253,7 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
     bold = "the best is bold" if comparable else "none is bold, because the solvers have different folds"
     of_means = (
         f"{problem.name}: test queries, means over seeds, then folds, ± standard error; {bold}; * differs from "
-        f"{report.reference} (paired t test, Holm, {ALPHA:.0%}){'; on the training data: ' * bool(further)}"
+        f"{report.reference} (paired t test, Holm, {LEVEL:.0%}){'; on the training data: ' * bool(further)}"
         f"{', '.join(further)}."
     )
     of_costs = (
@@ -265,7 +262,7 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
     )
     compared = [metric for metric in metrics if metric in mine.metrics and report.reference in mine.solvers]
     tests = {metric: results.against_reference(mine, report.reference, metric) for metric in compared}
-    marked = {metric: set(frame.loc[frame["holm"] <= ALPHA, "solver"]) for metric, frame in tests.items()}
+    marked = {metric: set(frame.loc[frame["holm"] <= LEVEL, "solver"]) for metric, frame in tests.items()}
     tables = [
         ReportTable(f"results-{problem.name}", of_means, means, best, marked),
         ReportTable(f"cost-{problem.name}", of_costs, costs),

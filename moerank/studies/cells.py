@@ -219,16 +219,11 @@ class Workers(NamedTuple):
     outcome: Callable[[Future[Outcome]], Outcome] = Future.result
 
 
-@contextmanager
-def this_process() -> Iterator[Workers]:
-    """Run cells here, one after another."""
-
-    def start(cell: Work, data: str | Path | None) -> Future[Outcome]:
-        future: Future[Outcome] = Future()
-        future.set_result(run_cell(cell, data))
-        return future
-
-    yield Workers(lambda: 1, start)
+def _run_here(cell: Work, data: str | Path | None) -> Future[Outcome]:
+    """Run one cell in this process."""
+    future: Future[Outcome] = Future()
+    future.set_result(run_cell(cell, data))
+    return future
 
 
 @contextmanager
@@ -334,7 +329,7 @@ def run_cells(
     running: dict[Future[Outcome], WorkT] = {}
     next_look = monotonic() + POLL
     check_at_least(1, workers=workers)
-    here = this_process() if workers == 1 else processes(most_workers(workers))
+    here = nullcontext(Workers(lambda: 1, _run_here)) if workers == 1 else processes(most_workers(workers))
     with here if dask is None else dask_cluster(dask) as crew:
         try:
             while remaining:

@@ -25,7 +25,7 @@ from moerank.selectors.best_subset import BestSubset
 from moerank.solvers import allow_code, code_is_allowed, make_backend
 from moerank.studies.problem import Problem, make_problem
 from moerank.studies.result import Certificate, Natural, Result, Stored
-from moerank.studies.run_fold import Progress, run_fold, tuned
+from moerank.studies.run_fold import Progress, run_fold, silent, tuned
 from moerank.studies.solver import data_digest
 from moerank.studies.sources import read_memory
 from moerank.studies.study import Cell, read_solvers
@@ -41,7 +41,7 @@ def certify(result: Result, data: str | Path | None = None, *, progress: Progres
     Ctrl-C ends the search for best subsets; bounds then replace the missing proofs. A backend other than RankRLS with
     the pair loss, and data other than those of the run, raise a ValueError.
     """
-    report = progress or (lambda stage, fraction, text: None)
+    report = progress or silent
     problem, backend, by_group = _settings(result)
     (train, vali, _), limits = problem.load_limited_fold(result.fold, data)
     _check_data(result, train, problem.metric.make())
@@ -313,7 +313,7 @@ def stability(
     size = size or max(1, floor(sqrt((2 * threshold - 1) * len(counted)) + SAME))
     cell = Cell(problem, fold, method, seed)
     mask = np.zeros((2 * pairs, queries.n_features), np.bool_)
-    report = progress or (lambda stage, fraction, text: None)
+    report = progress or silent
     about = {"halves of": cell.identity(), "data": [data_digest(queries), data_digest(held_out)]}
     finished = {} if memo is None else Finished(Path(memo), about, resume=True)
     left = [half for half in range(2 * pairs) if str(half) not in finished]

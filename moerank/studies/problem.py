@@ -1,8 +1,8 @@
 """Problem files: the data, features, metric and search budgets of a ranking problem."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -18,7 +18,7 @@ from moerank.metrics import Metric, make_metric
 from moerank.mofsrank import settings as of_search
 from moerank.mofsrank.limits import allowed_features
 from moerank.mofsrank.settings import STAGES, LimitsSection, Section
-from moerank.studies.solver import PlainParameters, Solver
+from moerank.studies.solver import PlainParameters, Solver, check_parameters
 from moerank.studies.sources import Data, Folders, InMemory, MemoryData, find_data, read_memory, shipped_folder
 
 
@@ -183,11 +183,6 @@ class Published(Section):
     scores: dict[str, float] = Field(default_factory=dict)
     source: str
 
-    @property
-    def label(self) -> str:
-        """The name in tables and figures."""
-        return f"{self.method}, published"
-
     def value(self, metric: str) -> float | None:
         """Return the published value of a metric, or None. Published values follow LETOR's conventions."""
         return self.scores.get(metric.removesuffix(" (letor)"))
@@ -214,7 +209,7 @@ class Problem(Section):
     @field_validator("search", *STAGES)
     @classmethod
     def _is_plain(cls, settings: Section) -> Section:
-        settings.check_plain()
+        check_parameters(dict(settings))
         return settings
 
     def located_in(self, folder: Path) -> Self:
@@ -350,7 +345,7 @@ def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None
     if reader_of(path) is not None:
         raise ValueError(f"{path} is a table, not a problem file; moerank init {path} writes one")
     overrides = overrides or {}
-    with _sentences(str(path), overrides):
+    with of_search.refusing(partial(_sentence, file=str(path), overrides=overrides)):
         read = Problem.model_validate(_changed(read_toml(path), overrides))
     return read if str(problem) in shipped_problems() else read.located_in(path.parent)
 
@@ -381,7 +376,7 @@ def make_problem(name: str, data: InMemory, settings: Mapping[str, Any] | None =
     """
     settings = settings or {}
     document = _changed({"name": name}, settings)
-    with _sentences(f"problem {name!r}", settings):
+    with of_search.refusing(partial(_sentence, file=f"problem {name!r}", overrides=settings)):
         return Problem.model_validate({**document, "data": read_memory(data, document.get("data", {}))})
 
 
@@ -408,7 +403,7 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
                 f"{of_data[0]}: the data of {problem.name} are in memory; pass their settings to make_problem"
             )
         document["data"] = problem.data
-    with _sentences(f"problem {problem.name!r}", settings):
+    with of_search.refusing(partial(_sentence, file=f"problem {problem.name!r}", overrides=settings)):
         changed = Problem.model_validate(document)
     return changed.located_in(problem._folder) if problem._folder else changed
 
@@ -420,15 +415,6 @@ def problem_path(problem: str | Path) -> Path:
     if not path.is_file():
         raise FileNotFoundError(unknown("problem", str(problem), shipped) + " (or give the path of a problem file)")
     return path
-
-
-@contextmanager
-def _sentences(file: str, settings: Mapping[str, object]) -> Iterator[None]:
-    """Turn an error of pydantic into a ValueError of one sentence."""
-    try:
-        yield
-    except ValidationError as error:
-        raise ValueError(_sentence(error, file, settings)) from None
 
 
 def _changed(document: Json, settings: Mapping[str, object]) -> Json:

@@ -176,11 +176,11 @@ class Results(tuple[Result, ...]):
         seconds = self.frame["tuning seconds"] + self.frame["training seconds"]
         return means_over_folds(self.frame.assign(seconds=seconds))
 
-    def query_values(self, metric: str, part: str = "test") -> dict[str, dict[int, Vector]]:
-        """Return the metric of each query by solver and fold, averaged over seeds; needs results of one problem."""
+    def query_values(self, metric: str) -> dict[str, dict[int, Vector]]:
+        """Return the metric of each test query by solver and fold, averaged over seeds, for one problem."""
         return {
             solver: {
-                fold: np.asarray(np.mean([np.asarray(run.best.per_query[part][metric]) for run in runs], axis=0))
+                fold: np.asarray(np.mean([np.asarray(run.best.per_query["test"][metric]) for run in runs], axis=0))
                 for fold, runs in folds.items()
             }
             for solver, folds in self.by_solver().items()
@@ -190,16 +190,15 @@ class Results(tuple[Result, ...]):
         """Return the number of distinct test queries of these folds."""
         return len(set(self.query_numbers(folds).tolist()))
 
-    def query_numbers(self, folds: Iterable[int], part: str = "test") -> Integers:
-        """Return a number for each value of these folds, in order; a query of several folds has one number."""
+    def query_numbers(self, folds: Iterable[int]) -> Integers:
+        """Return a number for each test query of these folds, in order; a query of several folds has one number."""
         runs = {run.fold: run for run in self}
-        return _numbered(chain.from_iterable(runs[fold].queries[part] for fold in folds))
+        return _numbered([query for fold in folds for query in runs[fold].queries["test"]])
 
 
-def _numbered(ids: Iterable[Hashable]) -> Integers:
+def _numbered(ids: Sequence[Hashable]) -> Integers:
     """Return a number for each id, equal for equal ones, from 0 in the order of their first appearance."""
-    numbers: dict[Hashable, int] = {}
-    return np.array([numbers.setdefault(id, len(numbers)) for id in ids], np.int64)
+    return pd.factorize(np.array(ids, object))[0]
 
 
 def _by_query(values: Vector, query: Integers) -> Vector:
@@ -385,8 +384,8 @@ def default_reference(results: Results) -> str:
     return next((name for name in REFERENCES if name in results.solvers), results.solvers[0])
 
 
-def against_reference(results: Results, reference: str, metric: str, part: str = "test") -> pd.DataFrame:
-    """Compare every solver with a reference solver, query by query over all folds that both have.
+def against_reference(results: Results, reference: str, metric: str) -> pd.DataFrame:
+    """Compare every solver with a reference solver on each test query of the folds that both have.
 
     The values of a query are first averaged over the seeds, and over the folds if it is in several.
 
@@ -396,7 +395,7 @@ def against_reference(results: Results, reference: str, metric: str, part: str =
         Results of one problem.
     reference : str
         The label of a solver.
-    metric, part : str
+    metric : str
 
     Returns
     -------
@@ -406,7 +405,7 @@ def against_reference(results: Results, reference: str, metric: str, part: str =
         t test, and ``holm``, p adjusted for all rows.
     """
     others = [(solver, reference) for solver in results.solvers if solver != reference]
-    return _query_tests(results, metric, part, others).drop(columns="other")
+    return _query_tests(results, metric, others).drop(columns="other")
 
 
 def verdicts(results: Results) -> pd.DataFrame:
@@ -461,8 +460,8 @@ def verdicts(results: Results) -> pd.DataFrame:
 PAIR_COLUMNS = ["solver", "other", "n", "difference", "error", "wins", "ties", "losses", "p", "holm"]
 
 
-def query_pairs(results: Results, metric: str, part: str = "test") -> pd.DataFrame:
-    """Compare all pairs of solvers, query by query over all folds that both have.
+def query_pairs(results: Results, metric: str) -> pd.DataFrame:
+    """Compare all pairs of solvers on each test query of the folds that both have.
 
     The values of a query are first averaged over the seeds, and over the folds if it is in several.
 
@@ -470,7 +469,7 @@ def query_pairs(results: Results, metric: str, part: str = "test") -> pd.DataFra
     ----------
     results : Results
         Results of one problem.
-    metric, part : str
+    metric : str
 
     Returns
     -------
@@ -484,13 +483,12 @@ def query_pairs(results: Results, metric: str, part: str = "test") -> pd.DataFra
     The rankers of a fold are trained on the same data. The tests generalise to other queries for these rankers, but not
     to other training data. O(n_solvers² · n_queries).
     """
-    return _query_tests(results, metric, part, combinations(results.solvers, 2))
+    return _query_tests(results, metric, combinations(results.solvers, 2))
 
 
-def _query_tests(results: Results, metric: str, part: str, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
+def _query_tests(results: Results, metric: str, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
     """Test the pairs of solvers that have folds in common."""
-    values, rows = results.query_values(metric, part), []
-    numbers = cache(lambda folds: results.query_numbers(folds, part))
+    values, rows, numbers = results.query_values(metric), [], cache(results.query_numbers)
     for solver, other in pairs:
         if shared := tuple(sorted(values[solver].keys() & values[other].keys())):
             first, second = (

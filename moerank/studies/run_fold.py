@@ -8,13 +8,13 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from moerank import rankers, solvers
 from moerank.arrays import Mask, Matrix, Vector
@@ -48,6 +48,11 @@ ALL_FEATURES = "all features"
 # A function of the name of a stage, the fraction that is done, and a text.
 Progress: TypeAlias = Callable[[str, float, str], object]
 
+
+def silent(stage: str, fraction: float, text: str) -> None:
+    """Report no progress."""
+
+
 Parts = Mapping[str, RankingData]
 
 # Orders of the test documents whose mean metric the chosen member must exceed.
@@ -66,15 +71,6 @@ class Measure:
     objectives: Sequence[Objective]  # measured for every ranker on the training part
     backend: rankers.FitnessBackend  # for objectives that need other rankers of this kind
     reference: Vector | None = None  # the first metric of the baseline on all features, by test query
-    can_differ: Mask | None = None  # test queries on which rankers can differ by the first metric
-
-    def with_reference(self, baselines: Sequence[Member]) -> Measure:
-        """Compare later members with the baseline on all features, if `baselines` has it."""
-        values = {baseline.name: baseline.per_query["test"][self.metrics[0].name] for baseline in baselines}
-        if ALL_FEATURES not in values:
-            return self
-        can_differ = self.metrics[0].can_differ(self.parts["test"])
-        return replace(self, reference=np.array(values[ALL_FEATURES]), can_differ=can_differ)
 
     def fitted(self, name: str, ranker: Any) -> Member:
         """Measure a fitted estimator."""
@@ -112,6 +108,7 @@ class Measure:
         errors = 1.0 - means["train"][metric.name]
         candidates = Candidates(train, metric, feature_mask, population, measured_errors=errors, backend=self.backend)
         objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
+        intervals = self._intervals(tables["test"][metric.name])
         return [
             Member(
                 name=name,
@@ -120,18 +117,19 @@ class Measure:
                 objectives={objective: float(values[i]) for objective, values in objectives.items()},
                 scores={part: {m: float(values[i]) for m, values in t.items()} for part, t in means.items()},
                 per_query={part: {m: values[:, i].tolist() for m, values in t.items()} for part, t in tables.items()},
-                difference_interval=self._interval(tables["test"][metric.name][:, i]),
+                difference_interval=intervals[i],
             )
             for i, mask in enumerate(feature_mask)
         ]
 
-    def _interval(self, values: Vector) -> tuple[float, float] | None:
-        """Return the 95 % interval of the mean difference from the baseline on all features, over all test queries."""
-        if self.reference is None or self.can_differ is None:
-            return None
-        low, high = mean_interval((values - self.reference)[self.can_differ])
-        share = self.can_differ.mean()
-        return (share * low, share * high) if np.isfinite(low) else None
+    def _intervals(self, values: Matrix) -> list[tuple[float, float] | None]:
+        """Return the 95 % intervals of the differences from the baseline on all features, over all test queries."""
+        if self.reference is None:
+            return [None] * values.shape[1]
+        can_differ = self.metrics[0].can_differ(self.parts["test"])
+        differences = np.ascontiguousarray((values.T - self.reference)[:, can_differ])
+        share, ends = can_differ.mean(), map(mean_interval, differences)
+        return [(share * low, share * high) if np.isfinite(low) else None for low, high in ends]
 
     def _per_query(self, rows: RankingData, population: rankers.Population) -> dict[str, Matrix]:
         """Return the values (n_queries, n_rankers) of each metric on one part."""
@@ -267,7 +265,7 @@ def run_fold(
     FileNotFoundError, ValueError
         If data are missing or malformed, or a name or parameter does not exist.
     """
-    report = progress or (lambda stage, fraction, text: None)
+    report = progress or silent
     solver = problem.spec(Solver.parse(solver) if isinstance(solver, str) else solver)
     random_state = seed if random_state is None else random_state
     settings = configuration(problem, fold, solver, seed, baselines=baselines)
@@ -302,7 +300,8 @@ def run_fold(
         objectives = read_objectives(goals["objectives"] or FRONT)
         measure = Measure(parts, metrics, objectives, backend)
         compared = measured_baselines(backend, problem, solver.name, measure, report) if baselines else []
-        measure = measure.with_reference(compared)
+        for everything in (baseline for baseline in compared if baseline.name == ALL_FEATURES):
+            measure = replace(measure, reference=np.array(everything.per_query["test"][metric.name]))
         estimator, seconds = _trained(solver, estimator, parts, tuning, report)
         front, chosen = _front(estimator, solver.label, measure)
         verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin, tuning)
@@ -320,26 +319,11 @@ def run_fold(
         front=front,
         chosen=chosen,
         baselines=compared,
-        **_course(estimator, seconds),
-        **_data_fields(parts, front[chosen]),
+        **_fields(parts, front[chosen], estimator, seconds),
         queries={part: problem.data.query_ids(rows, fold) for part, rows in parts.items()},
         differing=np.flatnonzero(metric.can_differ(test)).tolist(),
         verdict=verdict,
     )
-
-
-def _data_fields(parts: Parts, chosen: Member) -> Json:
-    """Return features, scaling, features below 0 and the shapes of a ranker as fields of the result."""
-    train = parts["train"]
-    names = list(train.feature_names)
-    return {
-        "feature_names": names,
-        "scaling": train.scaling,
-        "missing": train.missing,
-        "missing_values": train.missing_values,
-        "negative": [names[feature] for feature in np.flatnonzero(negative_features(train))],
-        "shapes": list(shapes_of(chosen.trees, train)),
-    }
 
 
 def _trained(
@@ -351,19 +335,25 @@ def _trained(
         given = solver.settings if solver.given is None else changed_parameters(estimator)
         estimator = tuned(estimator, parts, tuning, given, lambda share: report("tuning", share, "by validation"))
     tuned_at = process_time()
-    shows_progress = getattr(estimator, "progress", None) is not None
-    if not shows_progress:
-        report("training", 0.0, solver.label)
+    if getattr(estimator, "progress", None) is not None:  # it reports by itself
+        report = silent
+    report("training", 0.0, solver.label)
     estimator = estimator.fit(parts["train"], validation=parts["validation"])
-    if not shows_progress:
-        report("training", 1.0, solver.label)
+    report("training", 1.0, solver.label)
     return estimator, {"tuning": round(tuned_at - began, 3), "solver": round(process_time() - tuned_at, 3)}
 
 
-def _course(estimator: object, seconds: Mapping[str, float]) -> Json:
-    """Return convergence, instances, times and versions as fields of the result; only searches have stages."""
-    history = getattr(estimator, "history_", {})
+def _fields(parts: Parts, chosen: Member, estimator: object, seconds: Mapping[str, float]) -> Json:
+    """Return as fields of the result what the data, the chosen ranker and the estimator have to say."""
+    train, history = parts["train"], getattr(estimator, "history_", {})  # only searches have stages
+    names = list(train.feature_names)
     return {
+        "feature_names": names,
+        "scaling": train.scaling,
+        "missing": train.missing,
+        "missing_values": train.missing_values,
+        "negative": [names[feature] for feature in np.flatnonzero(negative_features(train))],
+        "shapes": list(shapes_of(chosen.trees, train)),
         "convergence": {
             stage: Convergence(**{name: table[column].tolist() for name, column in COURSE.items()})
             for stage, table in history.items()
@@ -479,16 +469,11 @@ def _verdict(
         verdict = (estimator.set_params(metric=metric) if hasattr(estimator, "metric") else estimator).verdict(test)
     if verdict is None:
         return None
-    values, sizes = chosen.per_query["test"][metric.name], (verdict.n_features, verdict.n_allowed)
-    can_differ, weights = metric.can_differ(test), test.query_weights
-
-    def against(reference: ArrayLike) -> Verdict:
-        return judge(
-            values, reference, "test", metric.name, *sizes, can_differ=can_differ, weights=weights, margin=margin
-        )
-
+    about: Parameters = {"part": "test", "metric": metric.name, "can_differ": metric.can_differ(test), "margin": margin}
+    about |= {"n_features": verdict.n_features, "n_allowed": verdict.n_allowed, "weights": test.query_weights}
+    against = partial(judge, chosen.per_query["test"][metric.name], **about)
     orders = np.random.default_rng(0).random((test.n_documents, RANDOM_ORDERS))
-    verdict = verdict.with_chance(against(test.weighed(metric.per_query(test, orders)).mean(axis=1)))
+    verdict = verdict.with_chance(against(reference=test.weighed(metric.per_query(test, orders)).mean(axis=1)))
     for trees in (baseline for baseline in baselines if baseline.name == TREES):
-        verdict = verdict.with_rival(against(trees.per_query["test"][metric.name]), TREES)
+        verdict = verdict.with_rival(against(reference=trees.per_query["test"][metric.name]), TREES)
     return verdict

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from moerank.arrays import Vector
 from moerank.checks import check_at_least
 from moerank.data import PER_QUERY, UNSCALED, RankingData, load_letor, load_table
 from moerank.data.read.table import reader_of
 from moerank.data.trec import write_qrels, write_run
+from moerank.evolution.memo import differences
 from moerank.files import Json, last_change, prepare_folder
 from moerank.rankers.model import Model
 from moerank.studies.draft import data_remarks
@@ -90,13 +90,11 @@ def _finished(folder: Path, settings: Json) -> Result | None:
     """Return the finished result in a folder; refuse a result of another configuration."""
     if (result := read_result(folder)) is None:
         return None
-    here, there = (pd.json_normalize(given).iloc[0].to_dict() for given in (settings, result.configuration))
-    for key in [*here, *there]:
-        if here.get(key) != there.get(key):
-            raise ValueError(
-                f"{folder} holds the result of another configuration ({key} is {there.get(key)} there, but "
-                f"{here.get(key)} now); choose another folder with --out, or remove this one"
-            )
+    if different := differences(result.configuration, settings):
+        raise ValueError(
+            f"{folder} holds the result of another configuration ({different}); choose another folder with --out, or "
+            "remove this one"
+        )
     return result
 
 

@@ -456,15 +456,13 @@ class SearchStudy:
         table.loc["+/−/="] = counts.reindex(table.columns, fill_value="")
         return table.rename_axis(index=None, columns=None)
 
-    def ranks(
-        self, quality: str = "hypervolume share", *, tested: bool = False
-    ) -> tuple[list[str], statistics.RankTest]:
-        """Return the algorithms by mean rank of their medians over the problems, and Friedman's and Nemenyi's tests.
+    def ranks(self, *, tested: bool = False) -> tuple[list[str], statistics.RankTest]:
+        """Return the algorithms by mean rank of their median hypervolume shares, and Friedman's and Nemenyi's tests.
 
         A NoResultsError is raised if fewer than three algorithms have runs on two problems, or, to be `tested`, on
         `FEWEST_BLOCKS` problems.
         """
-        medians = self._values(quality).groupby(level="problem").median().dropna(axis=1) * QUALITIES[quality]
+        medians = self._values("hypervolume share").groupby(level="problem").median().dropna(axis=1)
         fewest = statistics.FEWEST_BLOCKS if tested else 2
         if len(medians) < fewest or medians.shape[1] < 3:
             raise NoResultsError(f"ranks need three searches on {fewest} problems; {len(medians)} problems have runs")

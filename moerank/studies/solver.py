@@ -116,10 +116,6 @@ class Solver(BaseModel):
         # Clone it, because the user may change or fit the object later.
         return cls(name=label, given={**switches, **described}, source=clone(source))
 
-    def __eq__(self, other: object) -> bool:
-        mine = {"name", "parameters", "given", "defaults"}
-        return isinstance(other, Solver) and all(getattr(self, name) == getattr(other, name) for name in mine)
-
     @property
     def label(self) -> str:
         """The name, with the user's parameters in brackets."""

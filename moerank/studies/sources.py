@@ -223,7 +223,8 @@ class FileData(DataSection):
 
     def files(self, fold: int, folders: Folders) -> list[Path]:
         """Return the files that a fold is read from."""
-        return _files(self._path(folders, fold))
+        path = self._path(folders, fold)
+        return [file for file in path.iterdir() if file.is_file()] if path.is_dir() else [path, *files_beside(path)]
 
     def _path(self, folders: Folders, fold: int | None = None) -> Path:
         """Return the path of the file, or of the folder of one fold or of all folds."""
@@ -232,10 +233,6 @@ class FileData(DataSection):
         how = f"download {self.origin}, and" if self.origin else "correct its name, or"
         path = find_data(name, folders, f"{how} {remedy}")
         return path / f"Fold{fold}" if fold is not None and count_folds(path) else path
-
-
-def _files(path: Path) -> list[Path]:
-    return [file for file in path.iterdir() if file.is_file()] if path.is_dir() else [path, *files_beside(path)]
 
 
 class LetorData(FileData):
@@ -427,8 +424,6 @@ class WebData(DataSection):
     def _read(self, fold: int, folders: Folders) -> Fold:
         return load_web_fold(fold, n_queries=self.queries, seed=self.seed, dtype=self.dtype)
 
-
-SOURCES = (DigitsData, PlantedData, ShopData, WebData, LetorData, TableData, MemoryData)
 
 Data = Annotated[
     DigitsData | PlantedData | ShopData | WebData | LetorData | TableData | MemoryData, Field(discriminator="source")

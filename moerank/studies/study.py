@@ -11,13 +11,13 @@ from pkgutil import resolve_name
 from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 import pandas as pd
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from moerank.checks import check_at_least, first_mistake
 from moerank.data import RankingData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.files import Json, last_change, replace_file
-from moerank.mofsrank.settings import Section
+from moerank.mofsrank.settings import Section, refusing
 from moerank.solvers import solvers as solver_table
 from moerank.studies.cells import REMEDY, Store, Work, run_cells
 from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
@@ -144,7 +144,9 @@ def _distinct(things: Iterable[ProblemOrSolver], refusal: str) -> list[ProblemOr
     """Return the first problem or solver of each name; refuse a different one of the same name."""
     first: dict[str, tuple[ProblemOrSolver, object]] = {}
     for thing in things:
-        name, identity = (thing.name, thing.configuration()) if isinstance(thing, Problem) else (thing.label, thing)
+        name, identity = (
+            (thing.name, thing.configuration()) if isinstance(thing, Problem) else (thing.label, thing.settings)
+        )
         if first.setdefault(name, (thing, identity))[1] != identity:
             raise ValueError(refusal.format(name))
     return [thing for thing, _ in first.values()]
@@ -179,10 +181,9 @@ class Requests(Stored):
 
 def read_grids(path: Path) -> list[Grid]:
     """Return the requests of a folder in order; an empty list for a new folder."""
-    try:
+    with suppress(FileNotFoundError, NotADirectoryError):
         return Requests.read_file(path).grids
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    return []
 
 
 def _problem(given: Any, settings: Mapping[str, object], name: str | None) -> Problem:
@@ -291,13 +292,11 @@ class Study:
         for problem in read_problems(problems, settings or {}):
             named_folds.setdefault(folds_of(problem, requested, data), []).append(problem)
         self.out, self.data = Path(out), data
-        try:
+        with refusing(first_mistake):
             self._grids = [
                 Grid(problems=tuple(group), solvers=distinct, folds=chosen, seeds=seeds, ablation=ablation)
                 for chosen, group in (named_folds or {(): []}).items()
             ]
-        except ValidationError as error:
-            raise ValueError(first_mistake(error)) from None
 
     @classmethod
     def load(cls, folder: str | Path, data: str | Path | None = None) -> Self:
@@ -408,22 +407,19 @@ class Study:
 
     def newer_files(self) -> list[str]:
         """Return sentences on data, and modules of solvers or settings, that changed after results from them."""
-        groups: dict[tuple[str, str, int], list[Cell]] = {}
-        written: dict[Cell, float] = {}
-        for cell in (cell for cell, state in self.states().items() if state == "finished"):
-            groups.setdefault(("code", cell.solver.label, 0), []).append(cell)
-            groups.setdefault(("data", cell.problem.name, cell.fold), []).append(cell)
-            written[cell] = (self.out / "cells" / f"{cell.key}.json").stat().st_mtime
+        files: dict[tuple[str, str, int], set[str]] = {}
         results: dict[tuple[str, str, str], list[float]] = {}  # the times of those that come from a file
-        for (kind, name, fold), cells in groups.items():
-            files, cell = set[str](), cells[0]
-            with suppress(FileNotFoundError):  # whoever has the results need not have the data
-                of_data = kind == "data"
-                files = (
-                    set(map(str, cell.problem.files(fold, self.data))) if of_data else files_of_code(cell.identity())
-                )
-            for file in files:
-                results.setdefault((file, kind, name), []).extend(written[cell] for cell in cells)
+        for cell in (cell for cell, state in self.states().items() if state == "finished"):
+            written = (self.out / "cells" / f"{cell.key}.json").stat().st_mtime
+            code, data = ("code", cell.solver.label, 0), ("data", cell.problem.name, cell.fold)
+            if code not in files:
+                files[code] = files_of_code(cell.identity())
+            if data not in files:
+                files[data] = set()
+                with suppress(FileNotFoundError):  # whoever has the results need not have the data
+                    files[data] = set(map(str, cell.problem.files(cell.fold, self.data)))
+            for kind, name, file in ((*key[:2], file) for key in (code, data) for file in files[key]):
+                results.setdefault((file, kind, name), []).append(written)
         remarks = []
         for (file, kind, name), times in results.items():
             changed = last_change(Path(file))

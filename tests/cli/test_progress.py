@@ -31,7 +31,7 @@ def test_on_a_terminal_each_stage_has_a_bar_also_where_there_is_little_room(monk
         with StageProgress() as progress:
             for stage in ("instance_selection", "feature_selection"):
                 progress(stage, 0.5, "generation 100")
-            progress._bars.refresh()
+            progress.refresh()
             lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err).replace("\r", "\n").splitlines()
         assert [line.split()[:2] for line in lines[-2:]] == [["instance", "selection"], ["feature", "selection"]]
         assert all(len(line) <= width for line in lines)

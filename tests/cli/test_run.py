@@ -277,7 +277,7 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
     assert "ensemble: generation" in command("run", "TINY", "--out", "here", "--again").stderr
     outcome = command("run", "TINY", "--out", "here", "--set", "ensemble.population=9")
     assert outcome.exit_code == 2
-    assert "of another configuration (ensemble.population is 8 there, but 9 now)" in outcome.stderr
+    assert "of another configuration (ensemble.population is 8 there and 9 here)" in outcome.stderr
 
 
 def test_solvers_lists_the_table(command):

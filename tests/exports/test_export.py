@@ -135,7 +135,7 @@ def test_names_collide_only_where_they_are_rewritten(tmp_path, format):
 def test_what_cannot_be_exported_is_said(train, solver, tmp_path):
     ranker = mr.RankRLS().fit(train)
     for exported, arguments, message in [
-        (ranker, {"format": "sorl"}, "unknown format 'sorl'; did you mean 'solr'"),
+        (ranker, {"format": "sorl"}, "format must be one of .*, not 'sorl'; did you mean 'solr'"),
         (ranker, {"member": 0}, "RankRLS has no front with members to export"),
         (solver, {"member": len(solver.front_)}, f"member must be at most {len(solver.front_) - 1}"),
         (solver, {"member": -1}, "member must be at least 0"),
