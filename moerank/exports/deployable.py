@@ -183,8 +183,8 @@ def obstacles(model: Model) -> list[str]:
         reasons.append(f"{values} counted as missing in training, but is a number to other systems; {remedy}")
     if model.weights is None and model.trees is None:
         reasons.append(
-            "this ranker is neither linear nor a sum of trees, and cannot be exported; train a linear ranker or "
-            "LambdaMART on its features"
+            "this model has neither weights nor trees, and cannot be exported; train a linear ranker or LambdaMART on "
+            "its features"
         )
     elif not model.columns or (model.trees is not None and not model.trees.columns):
         reasons.append("this ranker uses no feature; all documents get the same score")

@@ -124,7 +124,7 @@ def load_model(run: str | os.PathLike[str], *, member: int | None = None) -> Mod
     -------
     Model
         ``predict(X)`` scores raw values. ``names``, ``columns``, ``weights`` or ``trees``, ``scaling`` and ``missing``
-        come from training.
+        come from training. If the ranker scores by trees, only the chosen member has them.
 
     Raises
     ------
