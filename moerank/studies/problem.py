@@ -447,7 +447,7 @@ def _changed(document: Json, settings: Mapping[str, object]) -> Json:
 
 
 def _keys_like(location: list[str]) -> list[str]:
-    """Return the most similar key of a problem file, or a key of other tables with each of them, or the table itself."""
+    """Return the key of a problem file that is most similar, or with each table that has it, or the table itself."""
     key, schema = location[-1], Problem.model_json_schema()
     own = {name: model.get("properties", {}).keys() for name, model in schema["$defs"].items()}
     tables = {
