@@ -253,8 +253,8 @@ def data_remarks(train: RankingData, metric: Metric) -> tuple[list[str], list[st
 def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
     """Return a sentence for each of the three best features that rank too well alone to be known before the ranking.
 
-    Such a feature orders every query without an error or a tie, or ranks better than RankRLS on all features, by the
-    metric and a t-test over queries at the level .01 with Bonferroni's adjustment, on the first training documents, at
+    Such a feature orders every query without an error or a tie, or ranks better than RankRLS on all features at equal
+    spread, by the metric and a t-test over queries at the level .01 with Bonferroni's adjustment, on the first training documents, at
     most 32,768 or 4 million values. Equal values rank in random order. With fewer than 20 queries nothing is said.
     """
     n_rows = min(ROWS_FOR_LEAKS, tables.CELLS_AT_A_TIME // train.n_features)
