@@ -254,8 +254,9 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
     """Return a sentence for each of the three best features that rank too well alone to be known before the ranking.
 
     Such a feature orders every query without an error or a tie, or ranks better than RankRLS on all features at equal
-    spread, by the metric and a t-test over queries at the level .01 with Bonferroni's adjustment, on the first training documents, at
-    most 32,768 or 4 million values. Equal values rank in random order. With fewer than 20 queries nothing is said.
+    spread, by the metric and a t-test over queries at the level .01 with Bonferroni's adjustment, on the first training
+    documents, at most 32,768 or 4 million values. Equal values rank in random order. With fewer than 20 queries nothing
+    is said.
     """
     n_rows = min(ROWS_FOR_LEAKS, tables.CELLS_AT_A_TIME // train.n_features)
     n_queries = max(1, int(np.searchsorted(train.offsets, n_rows, side="right")) - 1)
