@@ -119,7 +119,11 @@ def export_command(
         str, typer.Option("--format", help=f"One of {', '.join(formats.FORMATS)}, or a format that a plug-in adds.")
     ],
     member: Annotated[
-        int | None, typer.Option(min=1, help="Number of the member in front.csv; by default the chosen one.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of the member in front.csv; by default the chosen one, the only one whose trees a run stores.",
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -171,6 +175,13 @@ def export_command(
     if index >= len(stored.front):
         raise ValueError(f"--member {member}: the front has {len(stored.front)} members, see front.csv")
     exported = stored.front[index]
+    if exported.weights is None and exported.trees is None and stored.best.trees is not None:
+        size = len(exported.features)
+        limit = f"run again with max_features = {size} in [features], or " * (size < len(stored.best.features))
+        raise ValueError(
+            f"--member {member}: a run stores the trees of the chosen member only; {limit}fit the solver in Python, "
+            f"and call mr.export(solver, {format_!r}, member={index})"
+        )
     path = out or (result if result.is_dir() else Path()) / file
     deployment = formats.export(stored.model(exported), format_, path, name=name, features=features)
     which = f"member {index + 1} of {len(stored.front)}{', the chosen one' * (index == stored.chosen)}"

@@ -188,7 +188,8 @@ class _Log:
                 except (ValueError, OverflowError) as error:
                     raise ValueError(f"{path}, line {line}: {error}") from None
         if not self.names:
-            raise ValueError(f"{self.paths[0]}: no response has a hit with features")
+            left_out = "--exclude leaves out every feature; keep one"
+            raise ValueError(left_out if self.seen else f"{self.paths[0]}: no response has a hit with features")
         for name in self.exclude - self.seen:
             raise ValueError(f"--exclude: {unknown('feature', name, sorted(self.seen))}")
         for name in set(self.names) & set(OWN):
@@ -229,7 +230,8 @@ class _Log:
                 raise ValueError(f"the hit {doc!r} has the feature {name!r} twice; keep one, or choose a log by --log")
             value = nan if value is None or value == "NaN" else value
             if not isinstance(value, int | float) or isinstance(value, bool):
-                what = "a tensor" if isinstance(value, dict | list) else repr(value)[:30]
+                several = "a tensor" if self.engine == "vespa" else "an object"
+                what = several if isinstance(value, dict | list) else repr(value)[:30]
                 raise ValueError(f"the feature {name!r} holds {what}, not a number; leave it out by --exclude {name!r}")
             values[name] = float(value)
         return values
@@ -328,7 +330,7 @@ def _solr_hits(response: Json, log: str | None, document: str | None) -> Iterato
 
 def _solr_values(text: str) -> list[tuple[str, object]]:
     """Return the features of a text such as ``title=6.25,stars=NaN`` or ``title:6.25 stars:NaN``."""
-    number = f"(?:NaN|{tables.NUMBER.pattern})"
+    number = f"(?:NaN|[+-]?Infinity|{tables.NUMBER.pattern})"
     for delimiter, separator in ("=,", ": "):
         pairs = [pair.rpartition(delimiter) for pair in text.split(separator) if pair]
         if all(name and re.fullmatch(number, value) for name, _, value in pairs):

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
@@ -98,14 +98,17 @@ class Deployable:
         """Value that stands for a missing one in a search engine: 0 if the training data had no missing values."""
         return 0.0 if self.missing is None else self.missing
 
-    def remarks(self, engine: Literal["solr", "elasticsearch", "vespa"]) -> list[str]:
-        """Return the sentences that users should read before they deploy this model to a search engine."""
+    def remarks(self, engine: Literal["solr", "elasticsearch", "vespa"], own: Container[str] = ()) -> list[str]:
+        """Return the sentences that users should read before they deploy this model to a search engine.
+
+        The engine computes features with the names `own` by itself.
+        """
         sentences = []
-        pairs = list(zip(self.names, self.labels, strict=True))
-        if renamed := [f"{name!r} is {label}" for name, label in pairs if name != label]:
+        rows = zip(self.names, self.labels, self.features, strict=True)
+        others = [row for row in rows if row[0] not in own]
+        if renamed := [f"{name!r} is {label}" for name, label, _ in others if name != label]:
             sentences.append(f"Names in the engine: {', '.join(renamed)}.")
-        labelled = zip(self.labels, self.features, strict=True)
-        if fields := [label for label, feature in labelled if getattr(feature, engine) is None]:
+        if fields := [label for _, label, feature in others if getattr(feature, engine) is None]:
             sentences.append(
                 f"Features without a definition in --features are fields of these names: {', '.join(fields)}."
             )
@@ -185,8 +188,8 @@ def obstacles(model: Model) -> list[str]:
         reasons.append(f"{values} counted as missing in training, but is a number to other systems; {remedy}")
     if model.weights is None and model.trees is None:
         reasons.append(
-            "this ranker is neither linear nor a sum of trees, and cannot be exported; train a linear ranker or "
-            "LambdaMART on its features"
+            "this model has neither weights nor trees, and cannot be exported; train a linear ranker or LambdaMART on "
+            "its features"
         )
     elif not model.columns or (model.trees is not None and not model.trees.columns):
         reasons.append("this ranker uses no feature; all documents get the same score")

@@ -12,12 +12,19 @@ from pathlib import Path
 
 import numpy as np
 
+from moerank.arrays import Floats
 from moerank.exports import deployable
 from moerank.exports.deployable import Deployable, Deployment, Node
 from moerank.rankers.model import Forest
 
 PACKAGE = "org.apache.solr.ltr"
 SOLR_URL = "http://localhost:8983/solr/COLLECTION"
+
+# What Solr adds to the thresholds of trees.
+ADDED = np.float32(1e-6)
+
+# Share of the spread of a feature's thresholds by which Solr may miss one of them.
+MOST_MISSED = 1e-4
 
 
 def solr(ranker: Deployable, path: Path) -> Deployment:
@@ -71,9 +78,7 @@ def _normaliser(offset: float, scale: float, maximum: float | None) -> Node:
 
 def _trees(ranker: Deployable, trees: Forest) -> tuple[str, list[Node], Node]:
     """Return class, features and parameters, numbers as text. No value is absent: the store or Solr has a default."""
-    most = np.array([deployable.single_at_most(value) for value in trees.thresholds], np.float32)
-    # The largest numbers v with v + 1e-6 at most the tree's threshold, in single precision.
-    thresholds = deployable.largest_value(len(most), lambda v: v + np.float32(1e-6) <= most, np.float32).tolist()
+    thresholds = _thresholds(trees)[1].tolist()
     values = [repr(deployable.single(value, "a leaf")) for value in trees.leaves]
 
     def leaf(number: int) -> Node:
@@ -88,6 +93,28 @@ def _trees(ranker: Deployable, trees: Forest) -> tuple[str, list[Node], Node]:
     return "MultipleAdditiveTreesModel", features, {"trees": roots}
 
 
+def _thresholds(trees: Forest) -> tuple[Floats, Floats]:
+    """Return the thresholds in single precision, and the largest numbers v with v + 1e-6 at most them there."""
+    most = np.array([deployable.single_at_most(value) for value in trees.thresholds], np.float32)
+    return most, deployable.largest_value(len(most), lambda v: v + ADDED <= most, np.float32)
+
+
+def _too_small(ranker: Deployable, trees: Forest) -> list[str]:
+    """Return the warning about features whose thresholds are so near 0 that v + 1e-6 misses them, if there are any."""
+    most, written = _thresholds(trees)
+    wanted, miss = most.astype(np.float64), most - (written + ADDED)
+    names = []
+    for index, name in enumerate(ranker.names):
+        own = np.equal(trees.columns, index)
+        if own.any() and miss[own].max() > MOST_MISSED * np.ptp(wanted[own]) > 0:  # a single threshold has no spread
+            names.append(repr(name))
+    sentence = (
+        f"Solr adds 1e-6 to thresholds, after which single precision hardly tells the values of {', '.join(names)} "
+        "apart. Multiply them by 1e6 or more before they are stored, and train again."
+    )
+    return [sentence] if names else []
+
+
 def _next_step(ranker: Deployable, store: Path, path: Path) -> str:
     described = [entry.solr.params for entry in ranker.features if entry.solr]
     parameters = sorted(set(re.findall(r"\$\{(\w+)", json.dumps(described))))  # of the request, such as ${user_query}
@@ -95,7 +122,7 @@ def _next_step(ranker: Deployable, store: Path, path: Path) -> str:
     put = ["curl", "-X", "PUT", "-H", "Content-type: application/json"]
     values = ("q=TEXT", f"rq={{{rerank}}}", "fl=id,score,[features]")
     query = [word for value in values for word in ("--data-urlencode", value)]
-    remarks = ranker.remarks("solr")
+    remarks = ranker.remarks("solr") + ([] if ranker.trees is None else _too_small(ranker, ranker.trees))
     if ranker.absent != 0 and not all("defaultValue" in params for params in described):
         remarks.append(
             f"A feature of --features without defaultValue counts as 0 where it has no value, not as {ranker.absent:g}."

@@ -39,11 +39,10 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
     A profile with the name of that file is a ValueError.
     """
     files: dict[Path, bytes] = {}
-    functions = [f"f_{label}" for label in ranker.labels]
+    functions, own = [f"f_{label}" for label in ranker.labels], _rank_features(ranker)
     profile = []
     for function, label, name, entry in zip(functions, ranker.labels, ranker.names, ranker.features, strict=True):
-        logged = name if re.fullmatch(r"[A-Za-z]\w*\(.*\)[\w.]*", name) else None  # such as bm25(title)
-        value = entry.vespa or logged or f"attribute({label})"
+        value = entry.vespa or (name if name in own else f"attribute({label})")
         expression = f"if (isNan({value}), {_number(ranker.absent)}, {value})"
         profile.append(FUNCTION.format(name=function, expression=expression))
     if ranker.trees is not None:
@@ -63,6 +62,11 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
     matched = "\n        ".join(functions)
     files[path] = PROFILE.format(name=ranker.name, functions="".join(profile).rstrip(), features=matched).encode()
     return Deployment(files, _next_step(ranker, path))
+
+
+def _rank_features(ranker: Deployable) -> set[str]:
+    """Return the names that are rank features of Vespa, such as bm25(title), and no fields."""
+    return {name for name in ranker.names if re.fullmatch(r"[A-Za-z]\w*\(.*\)[\w.]*", name)}
 
 
 def _number(value: float) -> str:
@@ -111,6 +115,6 @@ def _next_step(ranker: Deployable, path: Path) -> str:
             "its second phase sets another number. Write first-phase in the file to score all documents that match.",
             "Check that matchfeatures in the answer are the values of the same documents in the training data, and "
             "that fields are of the type float.",
-            *ranker.remarks("vespa"),
+            *ranker.remarks("vespa", _rank_features(ranker)),
         ]
     )

@@ -188,11 +188,12 @@ def rows_figure(labels: Sequence[str]) -> tuple[Figure, Axes, Vector]:
     """Return a figure with a row for each label, its axes, and the centres of the rows in inches from the top."""
     lines = [fill(renamed(label), LABEL_LENGTH) for label in labels]
     heights = np.array([ROW + LINE * text.count("\n") for text in lines])
-    figure, axes = one_panel(heights.sum() + 1.0)
+    total = max(heights.sum(), ROW)  # also without a label
+    figure, axes = one_panel(total + 1.0)
     centres = np.cumsum(heights) - heights / 2.0
     axes.set_yticks(centres, lines, fontsize=NOTE_SIZE)
     axes.tick_params(axis="y", length=0)
-    axes.set_ylim(heights.sum(), 0.0)
+    axes.set_ylim(total, 0.0)
     return figure, axes, centres
 
 

@@ -312,7 +312,10 @@ class Model(BaseModel):
             If the model has neither weights nor trees, X lacks a feature or a value, or a score is not finite.
         """
         if self.weights is None and self.trees is None:
-            raise ValueError("this model has neither weights nor trees: it only says how to train one again")
+            raise ValueError(
+                "this model has neither weights nor trees, only how to train one again; train a linear ranker or "
+                "LambdaMART on its features"
+            )
         table = self._table(X)
         if self.trees is not None:
             return finite_scores(self.trees.scores(np.asarray(table, np.float64)), "this model")

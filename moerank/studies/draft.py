@@ -24,6 +24,7 @@ from moerank.data.read import table as tables
 from moerank.metrics import NDCG, Metric
 from moerank.rankers.rank_rls import RankRLS
 from moerank.studies.problem import Problem
+from moerank.training.pair_moments import PairMoments
 
 # Largest number of different values in a column that may hold relevance labels.
 MOST_GRADES = 10
@@ -252,9 +253,10 @@ def data_remarks(train: RankingData, metric: Metric) -> tuple[list[str], list[st
 def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
     """Return a sentence for each of the three best features that rank too well alone to be known before the ranking.
 
-    Such a feature orders every query without an error or a tie, or ranks better than RankRLS on all features, by the
-    metric and a t-test over queries at the level .01 with Bonferroni's adjustment, on the first training documents, at
-    most 32,768 or 4 million values. Equal values rank in random order. With fewer than 20 queries nothing is said.
+    Such a feature orders every query without an error or a tie, or ranks better than RankRLS on all features at equal
+    spread, by the metric and a t-test over queries at the level .01 with Bonferroni's adjustment, on the first training
+    documents, at most 32,768 or 4 million values. Equal values rank in random order. With fewer than 20 queries nothing
+    is said.
     """
     n_rows = min(ROWS_FOR_LEAKS, tables.CELLS_AT_A_TIME // train.n_features)
     n_queries = max(1, int(np.searchsorted(train.offsets, n_rows, side="right")) - 1)
@@ -265,8 +267,11 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
     metric = NDCG(10, gain="linear") if metric is None else metric
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on scales, and of the test on gains that are all equal
-        together = RankRLS().fit(part).predict(part)
         X = part.X64
+        # In units of the differences of pairs, so that alpha shrinks no feature away because its values hardly differ.
+        spread = np.sqrt(np.diagonal(PairMoments.of(part).gram))
+        scaled = part.with_table(X / np.where(spread > 0.0, spread, 1.0))
+        together = RankRLS(alpha=0.1).fit(scaled).predict(scaled)
         values = part.weighed(metric.values(part, np.ascontiguousarray(np.hstack([together[:, None], X, -X]))))
         p = scipy.stats.ttest_1samp(values[:, 1:] - values[:, :1], 0.0, alternative="greater").pvalue
     own, perfect = values.mean(axis=0), _orders_all(part)

@@ -1,5 +1,6 @@
 """Problem files: the data, features, metric and search budgets of a ranking problem."""
 
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import partial
@@ -430,6 +431,20 @@ def _changed(document: Json, settings: Mapping[str, object]) -> Json:
     return document
 
 
+def _keys_like(location: list[str]) -> list[str]:
+    """Return the key of a problem file that is most similar, or with each table that has it, or the table itself."""
+    key, schema = location[-1], Problem.model_json_schema()
+    own = {name: model.get("properties", {}).keys() for name, model in schema["$defs"].items()}
+    tables = {
+        name: {inner for kind in re.findall(r"#/\$defs/(\w+)", str(part)) for inner in own[kind]}
+        for name, part in schema["properties"].items()
+    }
+    if key not in (every := {*tables}.union(*own.values())):
+        return get_close_matches(key, every, n=1)
+    others = [f"[{name}] {key}" for name, keys in tables.items() if key in keys and name != location[0]]
+    return [f"[{key}]"] if tables.get(key) else others
+
+
 def _sentence(error: ValidationError, file: str, overrides: Mapping[str, object]) -> str:
     """Describe the most helpful error: its place, and what is right there."""
     # A misspelt key comes first, because it may be the reason why another key is missing.
@@ -441,10 +456,8 @@ def _sentence(error: ValidationError, file: str, overrides: Mapping[str, object]
     origin = f"--set {override}" if override else file
     table = f"[{'.'.join(location[:-1])}] " if location[:-1] else ""
     if problem["type"] == "extra_forbidden":
-        schema = Problem.model_json_schema()
-        keys = {key for model in (schema, *schema["$defs"].values()) for key in model.get("properties", ())}
-        nearest = get_close_matches(location[-1], keys, n=1)
-        return f"{origin}: unknown key {table}{location[-1]}{f'; did you mean {nearest[0]}?' if nearest else ''}"
+        likely = " or ".join(_keys_like(location))
+        return f"{origin}: unknown key {table}{location[-1]}{f'; did you mean {likely}?' if likely else ''}"
     if problem["type"] == "value_error":
         if location in (["data"], ["data", "split"]):  # the error concerns several keys together
             table = f"[{'.'.join(location)}] "

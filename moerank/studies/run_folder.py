@@ -122,7 +122,7 @@ def load_model(run: str | os.PathLike[str], *, member: int | None = None) -> Mod
     -------
     Model
         ``predict(X)`` scores raw values. ``names``, ``columns``, ``weights`` or ``trees``, ``scaling`` and ``missing``
-        come from training.
+        come from training. If the ranker scores by trees, only the chosen member has them.
 
     Raises
     ------
@@ -160,10 +160,17 @@ def judge_on_new(
         other = full[0]
     metric = MetricSection(**result.configuration["metric"]).make()
     values: list[Vector] = []
-    for source, member in ((result, result.best), (origin, other)):
+    which = "the chosen model" if against is not None else "the model on all features"
+    for title, source, member, remedy in (
+        (f"the chosen model of {run}", result, result.best, ""),
+        (f"{which} of {against or run}", origin, other, "; or compare with another run by --against"),
+    ):
         model = source.model(member)
-        data = _read(new, model, source, result, label, query)
-        scores = np.ascontiguousarray(model.predict(data)[:, None], dtype=np.float64)
+        try:
+            data = _read(new, model, source, result, label, query)
+            scores = np.ascontiguousarray(model.predict(data)[:, None], dtype=np.float64)
+        except ValueError as error:
+            raise ValueError(f"cannot rank by {title}: {error}{remedy}") from None
         values.append(data.weighed(metric.per_query(data, scores))[:, 0])
     size, other_size = len(result.best.features), len(other.features)
     margin = MARGIN if result.verdict is None else result.verdict.margin

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 from helpers.changes import replace
-from helpers.served_models import scores
+from helpers.served_models import scores, stumps
 from helpers.serving_solr import SolrModel
 
 from moerank.data import PER_QUERY
@@ -55,6 +55,23 @@ def test_another_member_goes_where_it_is_asked_for(command, run, tiny_result, tm
         assert list(model["params"]["weights"].values()) == pytest.approx(member.weights)
         for file in (tmp_path / "new").iterdir():
             file.unlink()
+
+
+def test_a_member_whose_trees_are_not_stored_is_refused_with_a_way_out(command, tiny_result, tmp_path):
+    front = [replace(member, weights=None) for member in tiny_result.front]
+    chosen = len(front) - 2
+    forest = replace(stumps([0.5]).trees, columns=front[chosen].features[:1])
+    front[chosen] = replace(front[chosen], trees=forest)
+    (tmp_path / "run").mkdir()
+    write_result(replace(tiny_result, front=front, chosen=chosen), tmp_path / "run")
+    fault = "a run stores the trees of the chosen member only; "
+    python = "fit the solver in Python, and call mr.export(solver, 'solr', member={})"
+    refused = command("export", "run", "--format", "solr", "--member", 1).stderr
+    again = f"run again with max_features = {len(front[0].features)} in [features], or "
+    assert refused == f"error: --member 1: {fault}{again}{python.format(0)}\n"
+    refused = command("export", "run", "--format", "solr", "--member", len(front)).stderr  # no limit makes one larger
+    assert refused == f"error: --member {len(front)}: {fault}{python.format(len(front) - 1)}\n"
+    assert command("export", "run", "--format", "solr", "--member", chosen + 1).exit_code == 0
 
 
 def test_a_cell_of_a_study_is_exported_to_the_current_folder(command, tiny_study, tmp_path):

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from moerank.studies.draft import draft_problem
+from moerank.data import RankingData, fit_scaling
+from moerank.studies.draft import draft_problem, leak_remarks
 from moerank.studies.problem import load_problem
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -216,6 +217,19 @@ def test_a_feature_that_knows_the_label_is_named(command, tmp_path):
     better = r"'rate' alone ranks better than all features together \(NDCG@10 \.\d+ against \.\d+\): is it known before"
     assert re.search(better, command("data", "describe", "x.toml").stdout)
     assert "'gross'" not in command("data", "describe", "x.toml").stdout
+
+
+@pytest.mark.parametrize("between", [0.0, 100.0])  # with 100, "standard" leaves little spread within queries
+@pytest.mark.parametrize("kind", ["minmax", "standard", "query", "none"])
+def test_a_feature_that_all_together_outrank_is_no_leak_whatever_its_spread(kind, between):
+    rng = np.random.default_rng(0)
+    qid = np.repeat(np.arange(60), 20)
+    X = np.c_[rng.gamma(2, 2, 1200), rng.random((1200, 3)), np.exp(rng.normal(0, 1.5, (1200, 3)))]
+    hidden = X[:, 0] / 5 + 0.5 * X[:, 1] + 0.4 * X[:, 2] + rng.normal(0, 0.3, 1200)
+    y = np.digitize(hidden, np.quantile(hidden, [0.5, 0.8, 0.95]))
+    X[:, :4] += between * rng.random((60, 4))[qid]
+    raw = RankingData(X, y, qid)
+    assert leak_remarks(fit_scaling(raw, kind).apply(raw)) == []
 
 
 def test_the_name_of_a_file_adds_no_key(shop):

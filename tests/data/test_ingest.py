@@ -149,6 +149,7 @@ def test_solr_logs_of_other_forms(make):
         assert done.features == ("f", "g h")
         np.testing.assert_array_equal(frame[["f", "g h"]], [[1, 2], [3, np.nan]])
     assert make(solr("f:1e-2 g:.5", "f:-3 g:4."), judged).features == ("f", "g")
+    assert make(solr("f=Infinity,g=1", "f=2,g=-1"), judged, exclude=["f"]).features == ("g",)
 
 
 def test_several_logs_and_features_that_are_left_out(make):
@@ -162,7 +163,7 @@ def test_several_logs_and_features_that_are_left_out(make):
     assert done.features == (*NAMES, "clicks")
     assert "missing values: 6" in done.lines
     assert make(text, log="main", exclude=["extra_logging", "stars"]).features == ("title_bm25", "age_days")
-    with pytest.raises(ValueError, match="'extra_logging' holds a tensor, not a number; leave it out by --exclude"):
+    with pytest.raises(ValueError, match="'extra_logging' holds an object, not a number; leave it out by --exclude"):
         make(text)
 
 
@@ -231,6 +232,9 @@ def changed(**changes):
         (PLUGIN, {"log": "mian"}, "line 1: --log: unknown log 'mian'; did you mean 'main'"),
         (PLUGIN, {"document": "sku"}, "line 1: --id is not for logs of Elasticsearch"),
         (PLUGIN, {"exclude": ["starz"]}, "--exclude: unknown feature 'starz'; did you mean 'stars'"),
+        (PLUGIN, {"exclude": NAMES}, "--exclude leaves out every feature; keep one"),
+        (solr("f=-Infinity,g=1"), {}, "line 1: the value of 'f' is infinite or too large; --exclude 'f'"),
+        (vespa([("id:n:t::a", {"type": "tensor(x[1])", "values": [1]})]), {}, "'f' holds a tensor, not a number"),
         (PLUGIN + VESPA, {}, "line 3: a response of Vespa after lines of Elasticsearch or OpenSearch"),
         (PLUGIN.replace("12.0", "9" * 400), {}, "line 1: int too large"),
         (PLUGIN.replace("12.0", '"12"'), {}, "'age_days' holds '12', not a number; leave it out by --exclude"),

@@ -90,7 +90,7 @@ def test_thresholds_of_scaled_values_are_rewritten_exactly():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (replace(GUIDE, weights=None), "neither linear nor a sum of trees, and cannot be exported"),
+        (replace(GUIDE, weights=None), "this model has neither weights nor trees, and cannot be exported"),
         (Model(names=(), columns=(), weights=()), "uses no feature; all documents get the same score"),
         (
             replace(GUIDE, scaling=PER_QUERY),

@@ -64,6 +64,16 @@ def test_thresholds_part_all_numbers_of_single_precision_where_the_tree_does():
         assert 0 < with_solr.sum() < 81
 
 
+def test_thresholds_that_solr_misses_are_named():
+    """Next to -1e-6, single precision has steps of 1.1e-13."""
+    warned = {
+        size: "tells the values of 'x0' apart. Multiply them by 1e6" in exported(stumps([0.1 * size, size])).next_step
+        for size in (1.0, 1e-6, 1e-8, 1e-10, 1e-12, 1e-20)
+    }
+    assert list(warned.values()) == [False, False, False, True, True, True]
+    assert "Multiply" not in exported(stumps([1e-35])).next_step + exported(stumps([1.7e9, 1.7e9 + 256])).next_step
+
+
 def test_a_file_says_what_features_are():
     told = {
         NAMES[0]: {"name": "bm25", "solr": {"class": "SolrFeature", "params": {"q": "{!field f=title}${user_query}"}}},

@@ -73,6 +73,12 @@ def test_a_file_says_what_features_are():
     assert "ranking.profile=moerank\n" in step
 
 
+def test_rank_features_are_no_fields():
+    step = exported(replace(GUIDE, names=("bm25(title)", "closeness(field,embedding)", "price"))).next_step
+    assert "are fields of these names: price." in step
+    assert "Names in the engine" not in step
+
+
 def test_profile_and_trees_are_two_files():
     with pytest.raises(ValueError, match=r"moerank\.json is the name of the file of the trees; choose another file"):
         vespa(deployable(served("raw", "trees"), "moerank", {}), TREES)

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from scipy.optimize import linprog
 from typer.testing import CliRunner
 
@@ -185,6 +186,13 @@ def test_the_figure_has_a_bar_for_each_feature_and_the_finding_as_its_title(foun
     assert [bar.get_width() for bar in left.patches] == [found.frequency[feature] for feature in order]
     assert [label.get_text() for label in left.get_yticklabels()] == [found.feature_names[i] for i in order]
     assert " ".join(figure.get_suptitle().split()) == found.sentences()[0]
+
+
+def test_the_figure_of_no_selection_has_room_for_its_axes(found):
+    figure = stability_figure(replace(found, frequency=[0.0] * len(found.frequency)))
+    figure.draw_without_rendering()
+    assert figure.axes[0].get_window_extent().height > 0.1 * figure.dpi
+    assert figure.get_suptitle().startswith("No feature was selected")
 
 
 def test_fewer_false_features_are_selected_than_the_bound_allows():

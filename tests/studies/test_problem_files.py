@@ -70,6 +70,11 @@ def test_data_have_the_defaults_of_their_loader(section, loader, given):
     ("addition", "sentence"),
     [
         ("[ensembel]\npopulation = 3", "unknown key ensembel; did you mean ensemble?"),
+        (
+            "[search]\ninstance_selection = false",
+            "unknown key [search] instance_selection; did you mean [instance_selection]?",
+        ),
+        ("[search]\ndensity = 3", "unknown key [search] density; did you mean [instance_selection] density?"),
         ("split = {fold = 3}", "unknown key [data.split] fold; did you mean folds?"),
         ("zzz = 3", "unknown key [data] zzz"),
         ("[[published]]\nmethod='M'\nsources='x'", "unknown key [published.0] sources; did you mean source?"),

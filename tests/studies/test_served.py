@@ -99,11 +99,32 @@ def test_data_without_a_feature_are_refused_by_name(stored, command, tmp_path):
     frame(2).drop(columns="age").to_csv(tmp_path / "new.csv", index=False)
     outcome = command("judge", "run", "new.csv", "--label", "bought", "--query", "session")
     assert outcome.exit_code == 2
-    assert "'age'" in outcome.stderr
+    assert "error: cannot rank by the chosen model of run: new.csv: features=: unknown column 'age'" in outcome.stderr
     values = json.loads((tmp_path / "run" / "result.json").read_text())
     (tmp_path / "run" / "result.json").write_text(json.dumps({**values, "baselines": []}))
     outcome = command("judge", "run", "new.csv", "--label", "bought", "--query", "session")
     assert "run has no model on all features; name another run with --against" in outcome.stderr
+
+
+def test_a_model_that_cannot_rank_is_named_with_its_run_and_a_way_out(stored, command, tmp_path):
+    (run, other), columns = (stored("run"), stored("other")), ("--label", "bought", "--query", "session")
+    frame(2).to_csv(tmp_path / "new.csv", index=False)
+    values = json.loads((run / "result.json").read_text())
+    names = [name.replace("age", "years") for name in NAMES]
+    (other / "result.json").write_text(json.dumps({**values, "feature_names": names}))
+    refused = command("judge", "run", "new.csv", *columns, "--against", "other").stderr
+    assert "cannot rank by the chosen model of other: new.csv: features=: unknown column 'years'" in refused
+    assert refused.endswith("; or compare with another run by --against\n")
+    best = values["front"][values["chosen"]]
+    best |= {"features": best["features"][:1], "weights": best["weights"][:1]}
+    (run / "result.json").write_text(json.dumps(values))
+    frame(2)[["session", "bought", NAMES[best["features"][0]]]].to_csv(tmp_path / "new.csv", index=False)
+    assert "cannot rank by the model on all features of run: " in command("judge", "run", "new.csv", *columns).stderr
+    best["weights"] = None  # as of a ranker with kernels
+    (run / "result.json").write_text(json.dumps(values))
+    refused = command("judge", "run", "new.csv", *columns).stderr
+    assert "cannot rank by the chosen model of run: this model has neither weights nor trees" in refused
+    assert refused.endswith("; train a linear ranker or LambdaMART on its features\n")
 
 
 def test_new_data_of_letor_have_numbers_for_names_and_weights_count(stored, tmp_path):
@@ -148,7 +169,7 @@ def test_the_first_run_says_which_labels_and_weights_judge_both(stored, command,
     new.assign(price=new.price.where(new.index > 0)).to_csv(tmp_path / "gap.csv", index=False)
     for name, fault in (("texts", "the label 'yes' in the column 'bought' is not a number"), ("gap", "is missing")):
         refused = command("judge", "first", f"{name}.csv").stderr
-        assert f"{fault}; change it, or run again with a rule for it in [data] of the problem file\n" in refused
+        assert f"{fault}; change it, or run again with a rule for it in [data] of the problem file" in refused
 
 
 def test_trees_are_compared_with_another_run(stored, tmp_path):
