@@ -63,6 +63,7 @@ def _table(result: "Result", certificate: "Certificate") -> str:
 
     metric = result.metrics[0]
     columns = {
+        **({"groups": certificate.groups} if certificate.groups else {}),
         "loss": certificate.losses,
         "least loss": certificate.least,
         "given up": certificate.given_up,
