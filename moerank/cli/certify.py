@@ -54,6 +54,7 @@ def certify_command(
         return
     metric = stored.metrics[0]
     columns = {
+        **({"groups": certificate.groups} if certificate.groups else {}),
         "loss": certificate.losses,
         "least loss": certificate.least,
         "given up": certificate.given_up,

@@ -61,7 +61,7 @@ class BestSubset(Selection, LinearRanker):
     Attributes
     ----------
     masks_ : ndarray of bool, shape (n_subsets, n_features)
-        The best subset known of each size, by size. Sizes that the limits rule out are left out.
+        The best subset known of each size that the limits allow, by size.
     losses_, bounds_ : ndarray, shape (n_subsets,)
         The loss of each, and a lower bound of the loss of every subset of its size.
     path_coefs_ : ndarray, shape (n_subsets, n_features)
@@ -115,7 +115,7 @@ class BestSubset(Selection, LinearRanker):
         return self.losses_ / self.bounds_ - 1.0
 
     def path(self, train: RankingData) -> SelectionPath:
-        """Return the ranker of the best subset of at most 1, 2, … features; `train` is not used."""
+        """Return the ranker of the best of `masks_` with at most 1, 2, … features; `train` is not used."""
         check_is_fitted(self, "coef_")
         return best_of_each_size(self.masks_, LinearPopulation(self.path_coefs_), -self.losses_)
 
@@ -152,7 +152,7 @@ class BestSubset(Selection, LinearRanker):
 
     def _fit_warnings(self) -> Iterator[str]:
         yield from super()._fit_warnings()
-        if (sizes := self.masks_.sum(axis=1)[self.gaps_ > 0]).size:
+        if (sizes := np.sort(self.masks_.sum(axis=1)[self.gaps_ > 0])).size:
             span = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
             yield (
                 f"ended at {self._ended_by}: subsets of {span} features are the best known, with losses at most "
@@ -176,17 +176,20 @@ class BestSubset(Selection, LinearRanker):
             "are lost in rounding; take a larger alpha, or scale the features, for instance by query_level_norm"
         )
         order, units = self._units(train, allowed)
+        fits = _fitting(units, included[order])
+        most = np.inf if self.by_group else self.max_features or np.inf
+        if not fits.any() or np.count_nonzero(included) > most:
+            raise ValueError(f"no subset of the features of {train.name} keeps the limits; loosen them")
+        order, units = self._units(train, np.sort(order[np.repeat(fits, np.diff(units.first))]))
         try:
             with one_blas_thread():
                 tree, units, result = _planted(A[np.ix_(order, order)], moments.unit[order], units, included[order])
         except np.linalg.LinAlgError:
             raise lost from None
-        n_units = len(units.group)
-        most = n_units if self.by_group else min(n_units, self.max_features or n_units)
-        n_nodes, ended_by = self._grow(tree, units, result, most)
-        sizes = np.flatnonzero(np.isfinite(result.loss[: most + 1]))
-        if not len(sizes):
-            raise ValueError(f"no subset of the features of {train.name} keeps the limits; loosen them")
+        # These are all sizes that the limits allow, so that none lacks a subset however early the search ends.
+        sizes = np.flatnonzero(np.isfinite(result.loss))
+        sizes = sizes[sizes <= most]
+        n_nodes, ended_by = self._grow(tree, units, result, int(sizes[-1]))
         masks = np.zeros((len(sizes), train.n_features), bool)
         masks[:, order] = np.repeat(result.subset[sizes], np.diff(units.first), axis=1)
         W = ridge_subsets(A[None], moments.unit[None], masks)
@@ -245,8 +248,9 @@ class BestSubset(Selection, LinearRanker):
 def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, Units, Incumbents]:
     """Return the tree with all features at its root, the units with a diagonal `share`, and the best subsets so far.
 
-    Units with an included feature are never removed. The first best subsets are those of backward elimination. `share`
-    is a diagonal D that makes Σ D w² large, w the solution on all features, and A − D positive semidefinite.
+    Units with an included feature are never removed. The first best subsets are those of backward elimination, from all
+    units and from the most that keep the limits. `share` is a diagonal D that makes Σ D w² large, w the solution on all
+    features, and A − D positive semidefinite.
     """
     inverse = np.linalg.inv(A)
     table, widths = np.column_stack([inverse, inverse @ b]), np.diff(units.first)
@@ -272,17 +276,61 @@ def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, 
     units = units._replace(share=max(shares, key=lambda share: float(share @ table[:, -1] ** 2)).clip(0.0))
     unknown = np.full(len(free) + 1, np.inf)
     result = Incumbents(unknown, unknown.copy(), np.zeros((len(free) + 1, len(free)), bool))
-    left, loss = np.arange(len(free)), tree.loss[0]
+    loss = tree.loss[0]
+    if len(units.most):
+        fullest = _fullest(units, free)
+        out = np.flatnonzero(np.repeat(~fullest, widths))
+        step = np.linalg.solve(table[np.ix_(out, out)], table[out])
+        within, rise = table - table[:, out] @ step, table[out, -1] @ step[:, -1]
+        _eliminate(within, loss + rise, fullest, free, units, result)
+    _eliminate(table, loss, np.ones_like(free), free, units, result)
+    return tree, units, result
+
+
+def _eliminate(table: Matrix, loss: float, start: Mask, free: Mask, units: Units, result: Incumbents) -> None:
+    """Remove the free units of `start` one by one, and record what keeps the limits and is better than before."""
+    left, free = np.flatnonzero(start), start & free
     while True:
-        if room_for(left[:0], left, units) == 0:
-            result.loss[len(left)], result.subset[len(left), left] = loss, True
+        if room_for(left[:0], left, units) == 0 and loss < result.loss[len(left)]:
+            result.loss[len(left)], result.subset[len(left)] = loss, np.isin(np.arange(len(free)), left)
         if len(left) == 1 or not free.any():
-            return tree, units, result
+            return
         rises = _rises(table, units, free)
         worst = rises.argmin()
         out = slice(*units.first[worst : worst + 2])
         table = table - table[:, out] @ np.linalg.solve(table[out, out], table[out])
         loss, left, free[worst] = loss + rises[worst], left[left != worst], False
+
+
+def _fitting(units: Units, included: Mask) -> Mask:
+    """Return the units that keep the limits together with those that have an included feature."""
+    needed = np.flatnonzero(np.logical_or.reduceat(included, units.first[:-1]))
+    numbers = np.arange(len(units.group))
+    return np.array([room_for(numbers[:0], np.union1d(needed, [unit]), units) == 0 for unit in numbers])
+
+
+def _fullest(units: Units, free: Mask) -> Mask:
+    """Return the largest set of units within the limits with all that are not free, the cheapest if there are several.
+
+    O(n_units²) steps for one limit; with two they are multiplied by the number of sums of the first.
+    """
+    needed, width, price = np.flatnonzero(~free), units.prices[0] * (len(units.most) > 1), units.prices[-1]
+    paid = np.isin(np.arange(len(units.shared)), units.group[needed])
+    spent = float(price[needed].sum() + units.shared[paid].sum())
+    cheapest = {(0, float(width[needed].sum())): (spent, needed.tolist())}
+    for group in np.unique(units.group[free]):
+        members = np.flatnonzero(free & (units.group == group))
+        steps = [(n, float(width[n]), float(price[n])) for n in members[np.argsort(price[members], kind="stable")]]
+        for (size, filled), (cost, chosen) in list(cheapest.items()):
+            cost += 0.0 if paid[group] else float(units.shared[group])
+            for unit, wide, dear in steps:
+                size, filled, cost, chosen = size + 1, filled + wide, cost + dear, [*chosen, unit]
+                if filled > units.most[0] or cost > units.most[-1]:
+                    break
+                if (size, filled) not in cheapest or cost < cheapest[size, filled][0]:
+                    cheapest[size, filled] = cost, chosen
+    most = max(cheapest, key=lambda sums: (sums[0], -cheapest[sums][0]))
+    return np.isin(np.arange(len(free)), cheapest[most][1])
 
 
 def _rises(table: Matrix, units: Units, free: Mask) -> Vector:

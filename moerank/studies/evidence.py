@@ -38,6 +38,7 @@ SAME = 1e-9
 def certify(result: Result, data: str | Path | None = None, *, progress: Progress | None = None) -> Certificate:
     """Bound how far each member of a front is from the best subset of its size, for RankRLS on all training pairs.
 
+    If bits of the run stand for groups, the size is the number of groups; a feature without a group counts as one.
     Ctrl-C ends the search for best subsets; bounds then replace the missing proofs. A backend other than RankRLS with
     the pair loss, and data other than those of the run, raise a ValueError.
     """
@@ -50,25 +51,26 @@ def certify(result: Result, data: str | Path | None = None, *, progress: Progres
     feature_mask = np.array([np.isin(np.arange(train.n_features), member.features) for member in result.front])
     losses = 1.0 - RankRLS(alpha).fit_population(train, feature_mask=feature_mask) @ PairMoments.of(train).unit
 
-    strings = FeatureStrings(train, Limits(**limits), by_group=by_group)
+    strings, unit = FeatureStrings(train, Limits(**limits), by_group=by_group), "group" if by_group else "feature"
     solver = BestSubset(
         train.n_features,
         alpha,
         **limits,
         by_group=by_group,
-        progress=lambda _, fraction, size, n: report("best_subset", fraction, f"up to {size} features, {n:,} nodes"),
+        progress=lambda _, fraction, size, n: report("best_subset", fraction, f"up to {size} {unit}s, {n:,} nodes"),
     )
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the certificate has the bounds
         solver.fit(train)
-    sizes, proved = strings.bits(feature_mask).sum(axis=1), strings.bits(solver.masks_).sum(axis=1)
-    least = np.array([solver.bounds_[proved <= max(size, proved[0])].min() for size in sizes])
+    numbers, sizes = strings.bits(feature_mask).sum(axis=1), strings.bits(solver.masks_).sum(axis=1)
+    least = np.array([solver.bounds_[sizes <= max(number, sizes[0])].min() for number in numbers])
     return Certificate(
         alpha=alpha,
-        sizes=solver.masks_.sum(axis=1).tolist(),
+        sizes=sizes.tolist(),
         best=solver.losses_.tolist(),
         bounds=solver.bounds_.tolist(),
         losses=losses.tolist(),
         least=np.minimum(least, losses).tolist(),
+        groups=numbers.tolist() if by_group else None,
     )
 
 

@@ -131,7 +131,7 @@ class Certificate(Stored):
     alpha : float
         The regularisation of RankRLS.
     sizes : list of int
-        Numbers of features of the best subsets.
+        Numbers of features of the best subsets, or of groups.
     best, bounds : list of float
         The losses of the best subsets, and lower bounds for all subsets of these sizes. The two are equal if the best
         subset is proved.
@@ -139,6 +139,9 @@ class Certificate(Stored):
         The loss of the features of each member of the front.
     least : list of float
         For each member, a lower bound for all subsets of its size.
+    groups : list of int or None
+        If bits stand for groups, the number of groups of each member, which is its size here: subsets of as many
+        features may be better. A feature without a group counts as one.
     """
 
     alpha: Annotated[float, Field(gt=0)]
@@ -147,6 +150,7 @@ class Certificate(Stored):
     bounds: list[float]
     losses: list[float]
     least: list[float]
+    groups: list[Natural] | None = None
 
     @property
     def given_up(self) -> list[float]:
@@ -163,11 +167,13 @@ class Certificate(Stored):
     def sentence(self, result: "Result") -> str:
         """Return what is proved, in words."""
         chosen = len(result.best.features)
+        n = self.groups[result.chosen] if self.groups else 0
+        equal = f"{n} group{'s' * (n > 1)}" if n else f"{chosen}"
         sizes = "all sizes" if len(self.proved) == len(self.sizes) else f"{len(self.proved)} of {len(self.sizes)} sizes"
         return (
-            f"The {chosen} chosen features give up at most {self.given_up[result.chosen]:.1%} of the loss reduction "
-            f"that all features attain, compared with the best {chosen} for RankRLS on all training pairs (best "
-            f"subsets are proved for {sizes})"
+            f"The {chosen} chosen features give up at most {self.given_up[result.chosen]:.1%} of the largest loss "
+            f"reduction that a selection may attain, compared with the best {equal} for RankRLS on all training pairs "
+            f"(best subsets are proved for {sizes})"
         )
 
 

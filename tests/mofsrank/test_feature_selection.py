@@ -136,3 +136,18 @@ def test_a_front_without_a_proof_is_none(small_data):
     assert FeatureSelection(small_data, RankRLS()).pareto_front() is None
     with pytest.raises(ValueError, match='"loss" needs the backend RankRLS with loss="pair"'):
         FeatureSelection(small_data, RankSVM(), objectives=("features", "loss")).pareto_front()
+
+
+@pytest.mark.parametrize("max_cost", [3.0, 4.0])
+def test_a_front_is_not_proved_while_the_search_may_lack_a_size(max_cost, monkeypatch):
+    data = make_planted(n_queries=15, n_documents=20, n_relevant=4, n_redundant=2, n_noise=2, noise=1.0, seed=3).data
+    limits, fronts = Limits(costs=[5, 2, 1, 2, 3, 5, 3, 1], max_cost=max_cost), []
+    for n_nodes in [*range(1, 100, 5), 1_000]:
+        monkeypatch.setattr("moerank.selectors.best_subset.WORK", n_nodes * 8**2)
+        stage = FeatureSelection(data, RankRLS(0.05), objectives=("features", "loss"), limits=limits)
+        fronts.append(stage.pareto_front())
+    X = all_subsets(8)
+    truth = front(stage.evaluate(X[stage.strings.keeps_limits(X)]))
+    assert fronts[0] is None and fronts[-1] is not None and len(truth) > 1
+    for found in fronts:
+        assert found is None or np.array_equal(found, truth)

@@ -1,5 +1,6 @@
 """Greedy selection against retraining, and best subsets against all; test_additive.py has paths of step functions."""
 
+import warnings
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -189,9 +190,24 @@ def test_the_best_subsets_and_groups_within_limits(seed, units, limits, keeps):
     data = some_data(seed, 8, COSTS)
     solver = BestSubset(5 if units else 2, 0.01, by_group=units is not None, **limits).fit(data)
     least = enumerated(data, 0.01, keeps, units)
-    n_units = [sum(mask[list(unit)].all() for unit in units or np.arange(8)[:, None]) for mask in solver.masks_]
-    assert dict(zip(n_units, solver.losses_, strict=True)) == pytest.approx(least, rel=1e-10)
-    assert all(keeps(np.flatnonzero(mask).tolist()) for mask in solver.masks_)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        early = BestSubset(5, 0.01, by_group=units is not None, max_nodes=1, **limits).fit(data)
+    for found in (solver, early):
+        n_units = [sum(mask[list(unit)].all() for unit in units or np.arange(8)[:, None]) for mask in found.masks_]
+        assert n_units == list(least)
+        assert all(keeps(np.flatnonzero(mask).tolist()) for mask in found.masks_)
+    values = np.array(list(least.values()))
+    np.testing.assert_allclose(solver.losses_, values, rtol=1e-10)
+    assert (early.bounds_ <= values * (1 + 1e-10)).all() and (early.losses_ >= values * (1 - 1e-10)).all()
+
+
+def test_the_largest_subset_pays_a_shared_cost_once_if_that_is_cheapest():
+    """The cheapest features first, each with its group, would be two of those alone."""
+    costs = FeatureCosts.of([0, 0, 0, 3, 3, 3], ["a", "a", "a", None, None, None], {"a": 5})
+    data = some_data(0, 6, costs)
+    with pytest.warns(ConvergenceWarning, match="ended at max_nodes=1: subsets of 1 to 3 features"):
+        solver = BestSubset(6, 0.1, max_cost=7.0, max_nodes=1).fit(data)
+    assert solver.masks_[-1].tolist() == [True] * 3 + [False] * 3
 
 
 def test_a_search_that_ends_early_bounds_what_it_has_not_proved():

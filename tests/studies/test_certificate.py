@@ -64,6 +64,42 @@ def test_limits_hold_for_what_the_front_is_compared_with():
     assert all(loss >= least for loss, least in zip(certificate.losses, certificate.least, strict=True))
 
 
+@pytest.mark.parametrize("by_group", [False, True])
+def test_bounds_hold_for_all_selections_within_a_cost(by_group, tmp_path, monkeypatch):
+    few = SMALL | {"data.n_relevant": 4, "data.n_redundant": 2, "data.n_noise": 2}
+    train, vali, _ = load_problem("planted", few).load_fold(1)
+    costs, groups = [5, 2, 1, 2, 3, 5, 3, 1], ["a", "", "b", "b", "", "a", "", "b"]
+    rows = [f"{name},{cost},{group}\n" for name, cost, group in zip(train.feature_names, costs, groups, strict=True)]
+    (tmp_path / "costs.csv").write_text("name,cost,group\n" + "".join(rows))
+    limits = {"features.table": str(tmp_path / "costs.csv"), "features.max_cost": 7.0}
+    limits["feature_selection.by_group"] = by_group
+    result = run_fold(load_problem("planted", few | limits), solver=ONE_SEARCH)
+    alpha = RankRLS().tune(train, vali).alpha
+    units = [(0, 5), (2, 3, 7), (1,), (4,), (6,)] if by_group else [(column,) for column in range(8)]
+    best = {}
+    for n in range(1, len(units) + 1):
+        subsets = [sum(chosen, ()) for chosen in combinations(units, n)]
+        if subsets := [list(S) for S in subsets if sum(costs[column] for column in S) <= 7]:
+            best[n] = min(loss_of(train, alpha, S) for S in subsets)
+    sizes = [sum({*unit} <= {*member.features} for unit in units) for member in result.front]
+    for n_nodes in (1, 10_000):
+        monkeypatch.setattr("moerank.selectors.best_subset.WORK", n_nodes * 8**2)
+        certificate = certify(result)
+        assert certificate.sizes == list(best) and certificate.groups == (sizes if by_group else None)
+        assert (np.array(certificate.least) <= np.array([best[size] for size in sizes]) * (1 + 1e-9)).all()
+        assert (certificate.proved == certificate.sizes) == (n_nodes == 10_000)
+        assert certificate.sentence(result).endswith("all sizes)") == (n_nodes == 10_000)
+    np.testing.assert_allclose(certificate.least, [best[size] for size in sizes], rtol=1e-9)
+    write_result(result, tmp_path)
+    ran = CliRunner().invoke(app, ["certify", str(tmp_path)])
+    assert ("groups" in ran.stdout.splitlines()[0]) == by_group and find_result(tmp_path).certificate == certificate
+    figure = RUN_FIGURES["certificate"].draw(result.model_copy(update={"certificate": certificate}))
+    assert figure.axes[0].get_xlabel() == f"Number of {'groups' if by_group else 'features'}"
+    assert f"compared with the best {sizes[result.chosen]} {'group' if by_group else 'for'}" in certificate.sentence(
+        result
+    )
+
+
 def test_ctrl_c_leaves_bounds(result, certificate):
     def interrupt(stage, fraction, text):
         raise KeyboardInterrupt
