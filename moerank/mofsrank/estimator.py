@@ -669,7 +669,8 @@ def _history(result: SearchResult, stage: Stage, table: RankingData) -> pd.DataF
     import pandas as pd
 
     # The box of all features, whatever the strings are, so that stages and solvers can be compared.
-    least, largest = np.array([entry.bounds(table, table.n_features) for entry in stage.objectives], np.float64).T
+    box = [objectives.bounds_of(entry, table, table.n_features) for entry in stage.objectives]
+    least, largest = np.array(box, np.float64).T
     history = pd.DataFrame([vars(generation) for generation in result.history]).drop(columns="front")
     history.insert(3, "hypervolume", result.hypervolume(largest) / np.prod(largest - least))
     return history.rename(columns={"n_gen": "generation", "elapsed": "seconds"})

@@ -12,7 +12,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import takewhile
-from math import ceil
+from math import ceil, inf
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -29,6 +30,7 @@ from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.kernels.threads import VECTOR, in_pieces
 from moerank.metrics import Metric
 from moerank.rankers.arguments import identity
+from moerank.rankers.model import is_own
 from moerank.solvers import is_code, load_code, plugins
 from moerank.training.pair_moments import PairMoments
 from moerank.verdict import Decision, short
@@ -64,7 +66,8 @@ class Objective(ABC):
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """Return the smallest and largest possible value, for strings of `n_var` entries.
 
-        Hypervolumes are shares of the box between them. Empty or infeasible individuals score the upper bound plus one.
+        Hypervolumes are shares of the box between them. Empty or infeasible individuals score the upper bound plus one,
+        so a stage refuses values outside the bounds.
         """
 
     def __repr__(self) -> str:
@@ -309,6 +312,39 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
     if len(set(names)) < len(names):
         raise ValueError(f"objectives: {', '.join(names)} are not all different")
     return read
+
+
+def bounds_of(objective: Objective, data: RankingData, n_var: int) -> tuple[float, float]:
+    """Return the bounds of an objective; a ValueError unless those of a user's objective are finite and in order."""
+    bounds: Any = objective.bounds(data, n_var)
+    if not is_own(objective):
+        ordered = np.shape(bounds) == (2,) and all(isinstance(bound, Real) for bound in bounds)
+        if not (ordered and -inf < bounds[0] < bounds[1] < inf):
+            raise ValueError(
+                f'the objective "{objective.name}" has the bounds {bounds!r:.80}. Return two finite numbers, the '
+                "smaller one first"
+            )
+    return bounds
+
+
+def checked_values(objective: Objective, candidates: Candidates, bounds: Vector) -> NDArray[np.number]:
+    """Return the values of candidates; a ValueError unless those of a user's objective are numbers in its bounds."""
+    values = objective.values(candidates)
+    if not is_own(objective):
+        values, n = np.asarray(values), len(candidates.feature_mask)
+        if values.shape != (n,) or values.dtype.kind not in "biuf":
+            raise ValueError(
+                f'the objective "{objective.name}" returned {values.dtype} of shape {values.shape}. Return a number '
+                f"for each candidate, shape ({n},)"
+            )
+        rounding = 1e-9 * (bounds[1] - bounds[0])
+        outside = ~((values >= bounds[0] - rounding) & (values <= bounds[1] + rounding))  # NaN, too
+        if outside.any():
+            raise ValueError(
+                f'the objective "{objective.name}" returned {values[outside][0]}, outside its bounds {bounds[0]} and '
+                f"{bounds[1]}. Correct its values or its bounds"
+            )
+    return values
 
 
 def values_of(data: RankingData, metric: Metric, population: rankers.Population, *, workers: int = 1) -> Matrix:
