@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 from pymoo.algorithms.moo.nsga2 import NSGA2
+from pymoo.termination.ftol import MultiObjectiveSpaceTermination
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
@@ -228,7 +229,7 @@ def test_a_ranker_without_weights_serves_feature_selection_only(fold):
 
 
 def test_a_termination_and_an_initial_population_can_be_given(fold):
-    initial = np.eye(8, dtype=bool)
+    initial = np.eye(8, dtype=int)
     settings = {"population": 8, "termination": ("n_eval", 24), "initial": initial}
     solver = fitted(fold, instance_selection=False, ensemble=False, feature_selection=settings)
     assert solver.n_evaluations_ == 24
@@ -260,13 +261,39 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
         (dict(metric="NDGC@10"), "metric must be a Metric or the name of one: unknown metric 'NDGC@10'"),
         *(
             (dict(feature_selection={"termination": value}), "feature_selection: termination must be")
-            for value in ("x", 5, (), ("x", 3), ("n_gen", "3"), ("n_gen", 0), ("n_eval", 2, 3), ("n_eval", True))
+            for value in (
+                "x",
+                5,
+                (),
+                ("x", 3),
+                ("n_gen", "3"),
+                ("n_gen", 0),
+                ("n_eval", 2, 3),
+                ("n_eval", True),
+                "n_gen",
+            )
         ),
         *(
             (dict(ensemble={"termination": ("time", value)}), "ensemble: termination must be")
             for value in ("x", 0, -1, float("nan"), float("inf"), True, None)
         ),
         (dict(ensemble={"initial": "x"}), "ensemble: initial must be an array, a pymoo Sampling or, for bits"),
+        *(
+            (
+                dict(algorithm="moead", feature_selection={"population": 8, "initial": np.eye(8, dtype=bool)[rows]}),
+                message,
+            )
+            for rows, message in (([0, 1, 2], "moead has a string for each of its 8 directions"), ([], r"not \(0, 8\)"))
+        ),
+        (dict(feature_selection={"initial": np.full((3, 8), 2)}), "feature_selection: initial must hold bits"),
+        *(
+            (dict(algorithm="rvea", ensemble={"termination": value}), "ensemble: rvea must know its end beforehand")
+            for value in (("time", 2), "moo", MultiObjectiveSpaceTermination())
+        ),
+        (
+            dict(feature_selection={"population": 10**9}),
+            "feature_selection: a population of 1,000,000,000 strings of 8",
+        ),
         (dict(algorithm=5), "unknown algorithm '5'; choose one of nsga2"),
         (dict(algorithm=lambda n, operators: NSGA2), "the function returned <class .*; it must return a pymoo"),
     ],

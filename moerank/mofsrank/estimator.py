@@ -627,6 +627,10 @@ class StagedSearch:
         return result.archive
 
 
+# Bytes that a search takes for each string besides its entries: objectives, digest, values that are looked up.
+OF_STRING = 1000
+
+
 def search_arguments(
     name: str, stage: Stage, algorithm: str | Factory, settings: StageSettings
 ) -> tuple[Algorithm, object]:
@@ -636,7 +640,8 @@ def search_arguments(
     names the stage if the population does not fit in memory.
     """
     population = settings.population
-    check_room(f"{name}: a population of {population:,} strings of {stage.n_var:,}", population * stage.n_var)
+    what = f"{name}: a population of {population:,} strings of {stage.n_var:,}"
+    check_room(what, population * (stage.n_var + OF_STRING))
     operators = stage.operators()
     if of_search.is_sparse(algorithm):
         if isinstance(stage, FeatureSelection):
@@ -654,8 +659,13 @@ def search_arguments(
         operators["sampling"] = BinaryRandomSampling()
     elif settings.initial is not None:  # the repair brings it within the limits of the stage
         initial = settings.initial if isinstance(settings.initial, Sampling) else np.asarray(settings.initial)
-        if isinstance(initial, np.ndarray) and initial.shape[1:] != (stage.n_var,):
-            raise ValueError(f"{name}: initial must have shape (n_individuals, {stage.n_var}), not {initial.shape}")
+        if isinstance(initial, np.ndarray):
+            if initial.shape[1:] != (stage.n_var,) or not len(initial):
+                raise ValueError(f"{name}: initial must have shape (n_individuals, {stage.n_var}), not {initial.shape}")
+            if stage.vtype is bool:
+                if not np.isin(initial, (0, 1)).all():
+                    raise ValueError(f"{name}: initial must hold bits. Give True or False for each entry of a string")
+                initial = initial.astype(np.bool_)
         operators["sampling"] = initial
     end: object = settings.termination or ("n_gen", settings.generations)
     if settings.termination is None and str(algorithm).partition("[")[0] == "staircase":
