@@ -627,10 +627,6 @@ class StagedSearch:
         return result.archive
 
 
-# Bytes that a search takes for each string besides its entries: objectives, digest, values that are looked up.
-OF_STRING = 1000
-
-
 def search_arguments(
     name: str, stage: Stage, algorithm: str | Factory, settings: StageSettings
 ) -> tuple[Algorithm, object]:
@@ -641,7 +637,8 @@ def search_arguments(
     """
     population = settings.population
     what = f"{name}: a population of {population:,} strings of {stage.n_var:,}"
-    check_room(what, population * (stage.n_var + OF_STRING))
+    # Besides its entries a string takes about 1,000 bytes: objectives, digests and the values that are looked up.
+    check_room(what, population * (stage.n_var + 1000))
     operators = stage.operators()
     if of_search.is_sparse(algorithm):
         if isinstance(stage, FeatureSelection):

@@ -320,10 +320,8 @@ def bounds_of(objective: Objective, data: RankingData, n_var: int) -> tuple[floa
     if not is_own(objective):
         ordered = np.shape(bounds) == (2,) and all(isinstance(bound, Real) for bound in bounds)
         if not (ordered and -inf < bounds[0] < bounds[1] < inf):
-            raise ValueError(
-                f'the objective "{objective.name}" has the bounds {bounds!r:.80}. Return two finite numbers, the '
-                "smaller one first"
-            )
+            what = f'the objective "{objective.name}" has the bounds {bounds!r:.80}'
+            raise ValueError(f"{what}. Return two finite numbers, the smaller one first")
     return bounds
 
 
@@ -331,19 +329,14 @@ def checked_values(objective: Objective, candidates: Candidates, bounds: Vector)
     """Return the values of candidates; a ValueError unless those of a user's objective are numbers in its bounds."""
     values = objective.values(candidates)
     if not is_own(objective):
-        values, n = np.asarray(values), len(candidates.feature_mask)
-        if values.shape != (n,) or values.dtype.kind not in "biuf":
-            raise ValueError(
-                f'the objective "{objective.name}" returned {values.dtype} of shape {values.shape}. Return a number '
-                f"for each candidate, shape ({n},)"
-            )
-        rounding = 1e-9 * (bounds[1] - bounds[0])
-        outside = ~((values >= bounds[0] - rounding) & (values <= bounds[1] + rounding))  # NaN, too
-        if outside.any():
-            raise ValueError(
-                f'the objective "{objective.name}" returned {values[outside][0]}, outside its bounds {bounds[0]} and '
-                f"{bounds[1]}. Correct its values or its bounds"
-            )
+        values, n, (low, high) = np.asarray(values), len(candidates.feature_mask), bounds.tolist()
+        wrong: Any = [f"{values.dtype} of shape {values.shape}"]
+        if values.shape == (n,) and values.dtype.kind in "biuf":
+            rounding = 1e-9 * (high - low)
+            wrong = values[~((values >= low - rounding) & (values <= high + rounding))]  # NaN, too
+        if len(wrong):
+            what = f'the objective "{objective.name}" returned {wrong[0]}'
+            raise ValueError(f"{what}. Return {n} numbers within its bounds, {low:g} and {high:g}, or change these")
     return values
 
 

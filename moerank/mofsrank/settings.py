@@ -86,9 +86,8 @@ def _check_termination(termination: Any) -> None:
 
 def _counts(termination: Any) -> bool:
     """Return whether a checked termination, or None for the default, is a number of generations or evaluations."""
-    if isinstance(termination, Termination):
-        return hasattr(termination, "n_max_gen") or hasattr(termination, "n_max_evals")
-    return termination is None or termination[0].startswith("n_")
+    made = get_termination(*termination) if isinstance(termination, list | tuple) else termination
+    return made is None or hasattr(made, "n_max_gen") or hasattr(made, "n_max_evals")
 
 
 def _check_algorithm(algorithm: object) -> None:
@@ -382,10 +381,8 @@ class Settings(SearchSettings):
             make_algorithm(self.algorithm, self.feature_selection.population, {}, len(self.objectives))
         for stage in STAGES if self.algorithm == "rvea" else ():
             if not _counts(getattr(getattr(self, stage), "termination", None)):
-                raise ValueError(
-                    f'{stage}: rvea must know its end beforehand. Give the termination as ("n_gen", 50) or '
-                    '("n_eval", 5000), or take another algorithm'
-                )
+                remedy = 'Give the termination as ("n_gen", 50) or ("n_eval", 5000), or take another algorithm'
+                raise ValueError(f"{stage}: rvea must know its end beforehand. {remedy}")
         return self
 
     def configuration(self) -> dict[str, object]:
