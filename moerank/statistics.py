@@ -25,13 +25,10 @@ def mean_and_error(values: ArrayLike) -> tuple[float, float]:
     return float(values.mean()), float(error)
 
 
-ROUNDING = 1e-9
-"""Values that differ by at most this share of the largest one are equal but for rounding, as .5 − .4 and .1 are."""
-
-
 def _rounding(*values: Vector) -> float:
+    """Return up to which difference values are equal but for rounding, as .5 − .4 and .1 are: 1e-9 of the largest."""
     sizes = np.abs(np.concatenate(values))
-    return float(ROUNDING * sizes[np.isfinite(sizes)].max(initial=0.0))
+    return float(1e-9 * sizes[np.isfinite(sizes)].max(initial=0.0))
 
 
 def paired_differences(first: ArrayLike, second: ArrayLike) -> Vector:

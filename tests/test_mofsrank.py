@@ -253,6 +253,22 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
         (dict(objectives=("feature", "error")), "unknown objective 'feature'; did you mean 'features'"),
         (dict(instance_selection={"generations": "5"}), "generations must be an integer, not '5'"),
         (dict(feature_selection=False), "cannot be switched off"),
+        *(
+            (
+                dict(algorithm="moead", feature_selection={"population": 8, "initial": np.eye(8, dtype=bool)[rows]}),
+                message,
+            )
+            for rows, message in (([0, 1, 2], "moead has a string for each of its 8 directions"), ([], r"not \(0, 8\)"))
+        ),
+        (dict(feature_selection={"initial": np.full((3, 8), 2)}), "feature_selection: initial must hold bits"),
+        *(
+            (dict(algorithm="rvea", ensemble={"termination": value}), "ensemble: rvea must know its end beforehand")
+            for value in (("time", 2), "moo", MultiObjectiveSpaceTermination())
+        ),
+        (
+            dict(feature_selection={"population": 10**9}),
+            "feature_selection: a population of 1,000,000,000 strings of 8",
+        ),
         (dict(ensemble={"population": 1}), "population must be at least 2"),
         (dict(random_state=-1), "random_state must be at least 0, not -1"),
         (dict(workers=0), "workers must be at least 1, not 0"),
@@ -278,22 +294,6 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
             for value in ("x", 0, -1, float("nan"), float("inf"), True, None)
         ),
         (dict(ensemble={"initial": "x"}), "ensemble: initial must be an array, a pymoo Sampling or, for bits"),
-        *(
-            (
-                dict(algorithm="moead", feature_selection={"population": 8, "initial": np.eye(8, dtype=bool)[rows]}),
-                message,
-            )
-            for rows, message in (([0, 1, 2], "moead has a string for each of its 8 directions"), ([], r"not \(0, 8\)"))
-        ),
-        (dict(feature_selection={"initial": np.full((3, 8), 2)}), "feature_selection: initial must hold bits"),
-        *(
-            (dict(algorithm="rvea", ensemble={"termination": value}), "ensemble: rvea must know its end beforehand")
-            for value in (("time", 2), "moo", MultiObjectiveSpaceTermination())
-        ),
-        (
-            dict(feature_selection={"population": 10**9}),
-            "feature_selection: a population of 1,000,000,000 strings of 8",
-        ),
         (dict(algorithm=5), "unknown algorithm '5'; choose one of nsga2"),
         (dict(algorithm=lambda n, operators: NSGA2), "the function returned <class .*; it must return a pymoo"),
     ],

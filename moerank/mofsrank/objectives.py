@@ -24,7 +24,7 @@ from moerank import rankers, statistics
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_not_negative, unknown
 from moerank.data import FeatureCosts, RankingData
-from moerank.data.costs import known_costs
+from moerank.data.costs import ROUNDING, known_costs
 from moerank.data.folds import of_queries
 from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.kernels.threads import VECTOR, in_pieces
@@ -325,14 +325,14 @@ def bounds_of(objective: Objective, data: RankingData, n_var: int) -> tuple[floa
     return bounds
 
 
-def checked_values(objective: Objective, candidates: Candidates, bounds: Vector) -> NDArray[np.number]:
+def values_in_bounds(objective: Objective, candidates: Candidates, bounds: Vector) -> NDArray[np.number]:
     """Return the values of candidates; a ValueError unless those of a user's objective are numbers in its bounds."""
     values = objective.values(candidates)
     if not is_own(objective):
         values, n, (low, high) = np.asarray(values), len(candidates.feature_mask), bounds.tolist()
         wrong: Any = [f"{values.dtype} of shape {values.shape}"]
         if values.shape == (n,) and values.dtype.kind in "biuf":
-            rounding = 1e-9 * (high - low)
+            rounding = ROUNDING * (high - low)
             wrong = values[~((values >= low - rounding) & (values <= high + rounding))]  # NaN, too
         if len(wrong):
             what = f'the objective "{objective.name}" returned {wrong[0]}'

@@ -18,7 +18,7 @@ from moerank.evolution.operators import CROSSOVER, new_rows, row_digests
 from moerank.metrics import NDCG, Metric
 from moerank.mofsrank.dask_slices import Slices
 from moerank.mofsrank.limits import FeatureStrings
-from moerank.mofsrank.objectives import Candidates, ObjectiveLike, bounds_of, checked_values, read_objectives
+from moerank.mofsrank.objectives import Candidates, ObjectiveLike, bounds_of, read_objectives, values_in_bounds
 from moerank.rankers import FitnessBackend, Population
 
 
@@ -146,7 +146,7 @@ class Stage(Problem):  # type: ignore[misc]
         # The threads share the individuals in training, then the queries in measuring.
         candidates = self._candidates(X)
         measured = zip(self.objectives, self.bounds_of_objectives.T, strict=True)
-        values = [checked_values(objective, candidates, bounds) for objective, bounds in measured]
+        values = [values_in_bounds(objective, candidates, bounds) for objective, bounds in measured]
         return np.column_stack(values).astype(np.float64)
 
     def _judged(self, feature_mask: Mask, rankers: Population, **measured: Any) -> Candidates:

@@ -150,10 +150,10 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         finite_scores(scores[:1], type(self).__name__)
         if not is_own(self):
             self._compare_scores(rows)
-        found = "" if self.support_.any() else "found no feature to rank by, and "
-        alike = found or ((scores == scores[0]).all() and not np.ptp(self.predict(train)))
-        told = [f"{found}scores all documents alike; {self._remedy}"] if alike else []
-        for warning in (*told, *self._fit_warnings()):
+        reason = "" if self.support_.any() else "found no feature to rank by, and "
+        alike = reason or ((scores == scores[0]).all() and not np.ptp(self.predict(train)))
+        first = [f"{reason}scores all documents alike; {self._remedy}"] if alike else []
+        for warning in (*first, *self._fit_warnings()):
             warnings.warn(f"{type(self).__name__} {warning}", ConvergenceWarning, stacklevel=2)
         return self
 
