@@ -25,12 +25,21 @@ def mean_and_error(values: ArrayLike) -> tuple[float, float]:
     return float(values.mean()), float(error)
 
 
+def _rounding(*values: Vector) -> float:
+    """Return up to which difference values are equal but for rounding, as .5 − .4 and .1 are: 1e-9 of the largest."""
+    sizes = np.abs(np.concatenate(values))
+    return float(1e-9 * sizes[np.isfinite(sizes)].max(initial=0.0))
+
+
 def paired_differences(first: ArrayLike, second: ArrayLike) -> Vector:
-    """Return the differences of two values of each query, shape (n_queries,); a ValueError for unequal shapes."""
+    """Return the differences of two values of each query, shape (n_queries,), 0 where they are rounding alone.
+
+    Raises a ValueError for unequal shapes.
+    """
     a, b = np.asarray(first, float), np.asarray(second, float)
     if a.shape != b.shape or a.ndim != 1:
         raise ValueError(f"shapes {a.shape} and {b.shape} are not pairs; give two lists with a value for each query")
-    return a - b
+    return np.where(np.abs(a - b) <= _rounding(a, b), 0.0, a - b)
 
 
 def of_differing(differences: Array, can_differ: Mask, weights: Vector | None = None) -> Array:
@@ -233,7 +242,7 @@ def p_above(differences: ArrayLike, value: float = 0.0) -> float:
 
 def _all_equal(differences: Vector) -> bool:
     """Whether differences have no variance to test with, but for the rounding of values such as .5 − .4."""
-    return len(differences) < 2 or bool(np.ptp(differences) <= 1e-9 * np.abs(differences).max())
+    return len(differences) < 2 or bool(np.ptp(differences) <= _rounding(differences))
 
 
 def p_differs(differences: ArrayLike) -> float:
@@ -467,10 +476,13 @@ def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
     >>> signed_rank_p([0.5, 0.7, 0.9, 0.8], [0.4, 0.5, 0.6, 0.4])
     0.125
     """
-    d = np.asarray(first, float) - np.asarray(second, float)
+    a, b = np.asarray(first, float), np.asarray(second, float)
+    d = paired_differences(a, b)
     d = d[d != 0.0]
     if not len(d):
         return 1.0
+    d = d[np.argsort(np.abs(d))]
+    d = np.sign(d) * np.cumsum(np.diff(np.abs(d), prepend=0.0) > _rounding(a, b))  # the sizes, numbered with their ties
     if len(d) > MOST_EXACT:
         return float(scipy.stats.wilcoxon(d).pvalue)
     ranks = np.rint(2.0 * scipy.stats.rankdata(np.abs(d))).astype(int)  # twice the mean ranks of ties are integers

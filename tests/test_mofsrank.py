@@ -6,6 +6,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from pymoo.algorithms.moo.nsga2 import NSGA2
+from pymoo.termination.ftol import MultiObjectiveSpaceTermination
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
@@ -229,7 +230,7 @@ def test_a_ranker_without_weights_serves_feature_selection_only(fold):
 
 
 def test_a_termination_and_an_initial_population_can_be_given(fold):
-    initial = np.eye(8, dtype=bool)
+    initial = np.eye(8, dtype=int)
     settings = {"population": 8, "termination": ("n_eval", 24), "initial": initial}
     solver = fitted(fold, instance_selection=False, ensemble=False, feature_selection=settings)
     assert solver.n_evaluations_ == 24
@@ -253,6 +254,22 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
         (dict(objectives=("feature", "error")), "unknown objective 'feature'; did you mean 'features'"),
         (dict(instance_selection={"generations": "5"}), "generations must be an integer, not '5'"),
         (dict(feature_selection=False), "cannot be switched off"),
+        *(
+            (
+                dict(algorithm="moead", feature_selection={"population": 8, "initial": np.eye(8, dtype=bool)[rows]}),
+                message,
+            )
+            for rows, message in (([0, 1, 2], "moead has a string for each of its 8 directions"), ([], r"not \(0, 8\)"))
+        ),
+        (dict(feature_selection={"initial": np.full((3, 8), 2)}), "feature_selection: initial must hold bits"),
+        *(
+            (dict(algorithm="rvea", ensemble={"termination": value}), "ensemble: rvea must know its end beforehand")
+            for value in (("time", 2), "moo", MultiObjectiveSpaceTermination())
+        ),
+        (
+            dict(feature_selection={"population": 10**9}),
+            "feature_selection: a population of 1,000,000,000 strings of 8",
+        ),
         (dict(ensemble={"population": 1}), "population must be at least 2"),
         (dict(random_state=-1), "random_state must be at least 0, not -1"),
         (dict(workers=0), "workers must be at least 1, not 0"),
@@ -261,7 +278,17 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
         (dict(metric="NDGC@10"), "metric must be a Metric or the name of one: unknown metric 'NDGC@10'"),
         *(
             (dict(feature_selection={"termination": value}), "feature_selection: termination must be")
-            for value in ("x", 5, (), ("x", 3), ("n_gen", "3"), ("n_gen", 0), ("n_eval", 2, 3), ("n_eval", True))
+            for value in (
+                "x",
+                5,
+                (),
+                ("x", 3),
+                ("n_gen", "3"),
+                ("n_gen", 0),
+                ("n_eval", 2, 3),
+                ("n_eval", True),
+                "n_gen",
+            )
         ),
         *(
             (dict(ensemble={"termination": ("time", value)}), "ensemble: termination must be")

@@ -100,6 +100,8 @@ def test_paired_comparison_equals_the_formula():
     assert compare_paired([0.5], [0.4]).p == 1.0  # one pair shows nothing
     assert compare_paired(a + 0.1, a).p == 2.0**-29  # the same difference 30 times, but for rounding
     assert compare_paired([0.5, 0.75], [0.25, 0.5]).p == 0.5
+    rounded = compare_paired([0.3] * 5, [0.1 + 0.2] * 5)
+    assert (rounded.p, rounded.difference, rounded.ties) == (1.0, 0.0, 5)
     for one in ([0.5], 0.5, [[0.5], [0.75]]):
         with pytest.raises(ValueError, match="a value for each query"):
             compare_paired([0.5, 0.75], one)
@@ -143,6 +145,12 @@ def test_signed_ranks_at_their_ends():
     assert signed_rank_p([0.0] * 20 + [1, 2, 3, 4, 5], [0.0] * 25) == 0.0625
     assert signed_rank_p(np.arange(6) + 1.0, np.zeros(6)) == 2 / 2**6
     assert signed_rank_p([0.5], [0.25]) == 1.0
+    assert signed_rank_p([0.3] * 8, [0.1 + 0.2] * 8) == 1.0  # equal but for rounding
+    # Differences of .1, but for rounding, and one of −.1: 14 of the 64 signs are as far from the middle.
+    assert signed_rank_p([0.5, 0.4, 0.3, 0.9, 0.7, 0.6], [0.4, 0.3, 0.2, 1.0, 0.6, 0.5]) == 14 / 64
+    many = np.arange(60) % 7 / 10 + 0.1
+    d = np.where(np.arange(60) % 3, 0.1, -0.2)
+    assert signed_rank_p(many + d, many) == stats.wilcoxon(d).pvalue
 
 
 @given(points)

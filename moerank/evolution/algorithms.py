@@ -268,7 +268,10 @@ def _moead(population: int, operators: Operators, n_objectives: int) -> Algorith
 
     # MOEA/D replaces neighbours one by one and has no elimination of duplicates.
     usable = {name: operator for name, operator in operators.items() if name != "eliminate_duplicates"}
-    algorithm = ParallelMOEAD(_directions(population, n_objectives), n_neighbors=min(20, population), **usable)
+    directions, initial = _directions(population, n_objectives), usable.get("sampling")
+    if isinstance(initial, np.ndarray) and len(initial) != len(directions):
+        raise ValueError(f"moead has a string for each of its {len(directions)} directions. Give as many in initial")
+    algorithm = ParallelMOEAD(directions, n_neighbors=min(20, population), **usable)
     # Adaptive mutation needs the algorithm, which only MOEA/D does not pass to its operators.
     algorithm.mating.do = partial(algorithm.mating.do, algorithm=algorithm)
     return algorithm

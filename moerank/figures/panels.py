@@ -233,7 +233,7 @@ def apart_from_first(ends: Mapping[str, pd.Series], *, largest: bool) -> tuple[l
     n_runs = max(map(len, ahead))
     if len(others) * 2.0 ** (1 - n_runs) > LEVEL:
         return list(ends)[:MOST_LINES], f"{n_runs} run{'s'[: n_runs != 1]} of each search: too few to tell a difference"
-    p = holm([signed_rank_p(difference, 0.0 * difference) for difference in ahead])
+    p = holm([signed_rank_p(ends[one][d.index], ends[first][d.index]) for one, d in zip(others, ahead, strict=True)])
     steps = np.where(p <= LEVEL, [difference.median() or difference.mean() for difference in ahead], 0.0)
     farthest = [i for i in np.argsort(-np.abs(steps), kind="stable")[: MOST_LINES - 1] if steps[i]]
     drawn = [first, *(others[i] for i in sorted(farthest))] if len(ends) > MOST_LINES else list(ends)

@@ -632,7 +632,9 @@ def search_arguments(
     names the stage if the population does not fit in memory.
     """
     population = settings.population
-    check_room(f"{name}: a population of {population:,} strings of {stage.n_var:,}", population * stage.n_var)
+    what = f"{name}: a population of {population:,} strings of {stage.n_var:,}"
+    # Besides its entries a string takes about 1,000 bytes: objectives, digests and the values that are looked up.
+    check_room(what, population * (stage.n_var + 1000))
     operators = stage.operators()
     if of_search.is_sparse(algorithm):
         if isinstance(stage, FeatureSelection):
@@ -650,8 +652,13 @@ def search_arguments(
         operators["sampling"] = BinaryRandomSampling()
     elif settings.initial is not None:  # the repair brings it within the limits of the stage
         initial = settings.initial if isinstance(settings.initial, Sampling) else np.asarray(settings.initial)
-        if isinstance(initial, np.ndarray) and initial.shape[1:] != (stage.n_var,):
-            raise ValueError(f"{name}: initial must have shape (n_individuals, {stage.n_var}), not {initial.shape}")
+        if isinstance(initial, np.ndarray):
+            if initial.shape[1:] != (stage.n_var,) or not len(initial):
+                raise ValueError(f"{name}: initial must have shape (n_individuals, {stage.n_var}), not {initial.shape}")
+            if stage.vtype is bool:
+                if not np.isin(initial, (0, 1)).all():
+                    raise ValueError(f"{name}: initial must hold bits. Give True or False for each entry of a string")
+                initial = initial.astype(np.bool_)
         operators["sampling"] = initial
     end: object = settings.termination or ("n_gen", settings.generations)
     if settings.termination is None and str(algorithm).partition("[")[0] == "staircase":
@@ -665,7 +672,8 @@ def _history(result: SearchResult, stage: Stage, table: RankingData) -> pd.DataF
     import pandas as pd
 
     # The box of all features, whatever the strings are, so that stages and solvers can be compared.
-    least, largest = np.array([entry.bounds(table, table.n_features) for entry in stage.objectives], np.float64).T
+    box = [objectives.bounds_of(entry, table, table.n_features) for entry in stage.objectives]
+    least, largest = np.array(box, np.float64).T
     history = pd.DataFrame([vars(generation) for generation in result.history]).drop(columns="front")
     history.insert(3, "hypervolume", result.hypervolume(largest) / np.prod(largest - least))
     return history.rename(columns={"n_gen": "generation", "elapsed": "seconds"})

@@ -12,7 +12,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import takewhile
-from math import ceil
+from math import ceil, inf
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,12 +24,13 @@ from moerank import rankers, statistics
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_not_negative, unknown
 from moerank.data import FeatureCosts, RankingData
-from moerank.data.costs import known_costs
+from moerank.data.costs import ROUNDING, known_costs
 from moerank.data.folds import of_queries
 from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.kernels.threads import VECTOR, in_pieces
 from moerank.metrics import Metric
 from moerank.rankers.arguments import identity
+from moerank.rankers.model import is_own
 from moerank.solvers import is_code, load_code, plugins
 from moerank.training.pair_moments import PairMoments
 from moerank.verdict import Decision, short
@@ -64,7 +66,8 @@ class Objective(ABC):
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """Return the smallest and largest possible value, for strings of `n_var` entries.
 
-        Hypervolumes are shares of the box between them. Empty or infeasible individuals score the upper bound plus one.
+        Hypervolumes are shares of the box between them. Empty or infeasible individuals score the upper bound plus one,
+        so a stage refuses values outside the bounds.
         """
 
     def __repr__(self) -> str:
@@ -306,6 +309,32 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
     if len(set(names)) < len(names):
         raise ValueError(f"objectives: {', '.join(names)} are not all different")
     return read
+
+
+def bounds_of(objective: Objective, data: RankingData, n_var: int) -> tuple[float, float]:
+    """Return the bounds of an objective; a ValueError unless those of a user's objective are finite and in order."""
+    bounds: Any = objective.bounds(data, n_var)
+    if not is_own(objective):
+        ordered = np.shape(bounds) == (2,) and all(isinstance(bound, Real) for bound in bounds)
+        if not (ordered and -inf < bounds[0] < bounds[1] < inf):
+            what = f'the objective "{objective.name}" has the bounds {bounds!r:.80}'
+            raise ValueError(f"{what}. Return two finite numbers, the smaller one first")
+    return bounds
+
+
+def values_in_bounds(objective: Objective, candidates: Candidates, bounds: Vector) -> NDArray[np.number]:
+    """Return the values of candidates; a ValueError unless those of a user's objective are numbers in its bounds."""
+    values = objective.values(candidates)
+    if not is_own(objective):
+        values, n, (low, high) = np.asarray(values), len(candidates.feature_mask), bounds.tolist()
+        wrong: Any = [f"{values.dtype} of shape {values.shape}"]
+        if values.shape == (n,) and values.dtype.kind in "biuf":
+            rounding = ROUNDING * (high - low)
+            wrong = values[~((values >= low - rounding) & (values <= high + rounding))]  # NaN, too
+        if len(wrong):
+            what = f'the objective "{objective.name}" returned {wrong[0]}'
+            raise ValueError(f"{what}. Return {n} numbers within its bounds, {low:g} and {high:g}, or change these")
+    return values
 
 
 def values_of(data: RankingData, metric: Metric, population: rankers.Population, *, workers: int = 1) -> Matrix:

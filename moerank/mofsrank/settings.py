@@ -75,13 +75,20 @@ def _check_termination(termination: Any) -> None:
         kind, *limits = [termination] if isinstance(termination, str) else termination
         made = get_termination(kind, *limits)
         numbers: list[Any] = [getattr(made, "max_time", limit) for limit in limits]
-        if any(isinstance(limit, bool) for limit in limits) or not all(0 < number < inf for number in numbers):
+        endless = not limits and kind not in ("moo", "soo")  # these have limits of their own
+        if endless or any(isinstance(limit, bool) for limit in limits) or not all(0 < each < inf for each in numbers):
             raise ValueError
     except Exception:  # pymoo raises Exception itself
         raise ValueError(
             f'termination must be ("n_gen", 50), ("n_eval", 5000), ("time", "00:01:00"), another one that pymoo knows '
             f"by name, or a pymoo Termination, not {termination!r}"
         ) from None
+
+
+def _counts(termination: Any) -> bool:
+    """Return whether a checked termination, or None for the default, is a number of generations or evaluations."""
+    made = get_termination(*termination) if isinstance(termination, list | tuple) else termination
+    return made is None or hasattr(made, "n_max_gen") or hasattr(made, "n_max_evals")
 
 
 def _check_algorithm(algorithm: object) -> None:
@@ -366,6 +373,10 @@ class Settings(SearchSettings):
     def _fit_together(self) -> Self:
         if isinstance(self.algorithm, str) and is_sparse(self.algorithm):
             make_algorithm(self.algorithm, self.feature_selection.population, {}, len(self.objectives))
+        for stage in STAGES if self.algorithm == "rvea" else ():
+            if not _counts(getattr(getattr(self, stage), "termination", None)):
+                remedy = 'Give the termination as ("n_gen", 50) or ("n_eval", 5000), or take another algorithm'
+                raise ValueError(f"{stage}: rvea must know its end beforehand. {remedy}")
         return self
 
     def configuration(self) -> dict[str, object]:

@@ -16,7 +16,7 @@ from moerank.evolution.operators import CROSSOVER, new_rows, row_digests
 from moerank.metrics import NDCG, Metric
 from moerank.mofsrank.dask_slices import Slices
 from moerank.mofsrank.limits import FeatureStrings
-from moerank.mofsrank.objectives import Candidates, ObjectiveLike, read_objectives
+from moerank.mofsrank.objectives import Candidates, ObjectiveLike, bounds_of, read_objectives, values_in_bounds
 from moerank.rankers import FitnessBackend, Population
 
 
@@ -55,7 +55,7 @@ class Stage(Problem):  # type: ignore[misc]
         super().__init__(n_var=n_var, n_obj=len(self.objectives), requires_kwargs=True, **settings)
         self.workers = most_workers(workers)
         most = n_var if n_counted is None else n_counted
-        self.bounds_of_objectives = np.array([entry.bounds(train, most) for entry in self.objectives], np.float64).T
+        self.bounds_of_objectives = np.array([bounds_of(entry, train, most) for entry in self.objectives], np.float64).T
         self._cached: dict[bytes, Vector] = {}
         self.slices: Slices | None = None
 
@@ -141,7 +141,9 @@ class Stage(Problem):  # type: ignore[misc]
         """Return the objectives (n, n_objectives) of non-empty individuals, without looking them up."""
         # The threads share the individuals in training, then the queries in measuring.
         candidates = self._candidates(X)
-        return np.column_stack([objective.values(candidates) for objective in self.objectives]).astype(np.float64)
+        measured = zip(self.objectives, self.bounds_of_objectives.T, strict=True)
+        values = [values_in_bounds(objective, candidates, bounds) for objective, bounds in measured]
+        return np.column_stack(values).astype(np.float64)
 
     def _judged(self, feature_mask: Mask, rankers: Population, **measured: Any) -> Candidates:
         """Return rankers for the objectives, on the data and with the metric, backend and workers of the stage."""

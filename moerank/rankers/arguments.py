@@ -190,9 +190,10 @@ def refuse_weights(train: RankingData, ranker: object) -> None:
     while (further := inner_ranker(inner)) is not None:
         inner = further
     if train.is_weighted and not getattr(inner, "_takes_weights", False):
+        default, its = (" with its default ranker", " as its ranker") if hasattr(inner, "ranker") else ("", "")
         raise ValueError(
-            f"{train.name}: {type(inner).__name__} takes no weights of queries or documents. Use RankRLS or "
-            "LambdaMART, or a RankingData without weights"
+            f"{train.name}: {type(inner).__name__}{default} takes no weights of queries or documents. Use RankRLS or "
+            f"LambdaMART{its}, or a RankingData without weights"
         )
 
 

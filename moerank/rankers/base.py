@@ -70,7 +70,7 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
     # Whether training uses weights of queries and documents; around a ranker, whether its default ranker does.
     _takes_weights: ClassVar[bool] = False
 
-    # Advice for a fit that found no feature to rank by.
+    # Advice for a fit that found no feature to rank by, or scores all documents alike.
     _remedy = "check that the labels depend on the features, and that the features have comparable scales"
 
     # Whether only the order of a feature's values matters, as in trees, so that its scale does not.
@@ -155,10 +155,15 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
             self._fit(train, held_out)
         except np.linalg.LinAlgError as error:
             raise ValueError(f"{type(self).__name__}: {error}; scale the features, or change the parameters") from None
-        finite_scores(self._scores(np.asarray(train.X[:1], np.float64)).reshape(1), type(self).__name__)
+        rows = np.asarray(some_rows(train.X), np.float64)
+        scores = self._scores(rows).reshape(len(rows))
+        finite_scores(scores[:1], type(self).__name__)
         if not is_own(self):
-            self._compare_scores(np.asarray(some_rows(train.X), np.float64))
-        for warning in self._fit_warnings():
+            self._compare_scores(rows)
+        reason = "" if self.support_.any() else "found no feature to rank by, and "
+        alike = reason or ((scores == scores[0]).all() and not np.ptp(self.predict(train)))
+        first = [f"{reason}scores all documents alike; {self._remedy}"] if alike else []
+        for warning in (*first, *self._fit_warnings()):
             warnings.warn(f"{type(self).__name__} {warning}", ConvergenceWarning, stacklevel=2)
         return self
 
@@ -313,9 +318,8 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
             check_fields(self)
 
     def _fit_warnings(self) -> Iterator[str]:
-        """Yield warnings about the fit; each continues the class name."""
-        if not self.support_.any():
-            yield f"found no feature to rank by, and scores all documents alike; {self._remedy}"
+        """Yield further warnings about the fit; each continues the class name."""
+        yield from ()
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         raise TypeError(f"{type(self).__name__} does not implement _fit")

@@ -28,6 +28,7 @@ class KernelRanker(Ranker):
     """
 
     _additive = False
+    _remedy = "check that the labels depend on the features, and scale these to [0, 1], which gamma is for"
     _trained_together: ClassVar[tuple[str, ...]] = ("C", "tol")
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:

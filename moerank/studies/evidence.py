@@ -189,10 +189,13 @@ class Stability(Stored):
 
     def sentences(self) -> list[str]:
         """Return the finding, and its risk if any feature is selected."""
+        most = f"Expect at most {ceil(100 * self.bound - SAME) / 100:g} of them to be false"
         risk = (
-            f"Expect at most {ceil(100 * self.bound - SAME) / 100:g} of them to be false: half of the queries select a "
-            f"false feature with a probability of at most {self.size} in {len(self.counted)}, that of a random choice"
+            f"{most}: half of the queries select a false feature with a probability of at most {self.size} in "
+            f"{len(self.counted)}, that of a random choice"
         )
+        if self.bound >= len(self.selected):
+            risk = f"{most}, which says nothing: all of them may be. Take a smaller size or a larger threshold"
         return [self.finding, risk] if self.selected else [self.finding]
 
 

@@ -371,7 +371,8 @@ def compare_runs(values: pd.Series, solver: str, reference: str) -> statistics.P
     solver, reference : str
         Labels of solvers in `values`.
     """
-    difference = (values.loc[solver] - values.loc[reference]).dropna().groupby("fold").mean()
+    first, second = values.loc[solver].align(values.loc[reference], join="inner")
+    difference = pd.Series(statistics.paired_differences(first, second), first.index).dropna().groupby("fold").mean()
     return statistics.compare_paired(difference, np.zeros(len(difference)))
 
 

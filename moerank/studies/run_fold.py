@@ -25,7 +25,7 @@ from moerank.files import Json
 from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import LARGEST_EXP2_LABEL, MAP, NDCG, MeanNDCG, Metric, Precision, as_metric, check_differing
-from moerank.mofsrank.objectives import FRONT, Candidates, Objective, read_objectives
+from moerank.mofsrank.objectives import FRONT, Candidates, Objective, bounds_of, read_objectives
 from moerank.mofsrank.settings import STAGES
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.lambda_mart import LambdaMART, leaf_sizes
@@ -298,6 +298,7 @@ def run_fold(
         estimator = solver.make(problem, defaults)
         goals = {**defaults, **estimator.get_params(deep=False)} if solver.own else defaults
         objectives = read_objectives(goals["objectives"] or FRONT)
+        box = {entry.name: bounds_of(entry, train, train.n_features) for entry in objectives}
         measure = Measure(parts, metrics, objectives, backend)
         compared = measured_baselines(backend, problem, solver.name, measure, report) if baselines else []
         for everything in (baseline for baseline in compared if baseline.name == ALL_FEATURES):
@@ -314,7 +315,7 @@ def run_fold(
         metrics=[entry.name for entry in metrics],
         objectives=[objective.name for objective in objectives],
         searched_by=as_metric(goals["metric"], metric).name,
-        box={entry.name: entry.bounds(train, train.n_features) for entry in objectives},
+        box=box,
         configuration=settings,
         front=front,
         chosen=chosen,

@@ -7,7 +7,7 @@ from moerank.data import FeatureCosts
 from moerank.evolution import ALGORITHMS, make_algorithm, search
 from moerank.metrics import NDCG
 from moerank.mofsrank import Ensemble, FeatureSelection, MOFSRank
-from moerank.mofsrank.objectives import OBJECTIVES, Error, Risk, read_objectives
+from moerank.mofsrank.objectives import OBJECTIVES, Error, Objective, Risk, read_objectives
 from moerank.rankers import RankRLS
 
 ALPHA = 1e-3
@@ -183,3 +183,32 @@ def test_what_cannot_be_measured_is_refused_by_name(small_data):
     stage = Ensemble(small_data, np.eye(5)[:2], NDCG(5), objectives=("risk", "error"))
     with pytest.raises(ValueError, match=r"needs a backend to compare with, or Risk\(baseline=scores\)"):
         stage.evaluate(np.ones((1, stage.n_var)))
+
+
+def test_an_objective_of_a_user_is_refused_where_its_values_leave_its_bounds_and_where_these_are_no_box(small_data):
+    class Latency(Objective):
+        name, title, values, bounds = "latency", "Latency, ms", None, None
+
+    mask, own = all_subsets(5), Latency()
+    for values, bounds, message in (
+        (
+            lambda c: 10 + c.feature_mask.sum(1),
+            (0, 12),
+            'objective "latency" returned 13. Return 31 numbers within its bounds, 0 and 12',
+        ),
+        (lambda c: np.full(len(c.feature_mask), np.nan), (0, 1), "returned nan. "),
+        (lambda c: np.full(len(c.feature_mask), -np.inf), (0, 1), "returned -inf. "),
+        (lambda c: 0.5, (0, 1), r"returned float64 of shape \(\). Return 31 numbers"),
+        (lambda c: None, (0, 1), "returned object of shape"),
+        (None, (0.0, 0.0), r'"latency" has the bounds \(0.0, 0.0\). Return two finite numbers, the smaller one first'),
+        (None, (0, np.inf), "two finite numbers"),
+        (None, (1, 0), "two finite numbers"),
+        (None, (0,), "two finite numbers"),
+        (None, None, "has the bounds None"),
+    ):
+        own.values, own.bounds = values, lambda data, n_var, bounds=bounds: bounds
+        with pytest.raises(ValueError, match=message):
+            stage_of(small_data, (own, "error")).evaluate(mask)
+    # But for rounding.
+    own.values, own.bounds = lambda c: [0.1 + 0.2] * len(c.feature_mask), lambda data, n_var: (0, 0.3)
+    assert stage_of(small_data, (own, "error")).evaluate(mask)[0, 0] == 0.1 + 0.2

@@ -206,7 +206,7 @@ def test_one_warning_names_both_features_and_the_remedies_at_the_users_call(rank
         FRank(2),
         SingleFeatures(1, LambdaMART(2)),
         MOFSRank(
-            RankerAdapter(LGBMRanker(n_estimators=2, verbose=-1)),
+            RankerAdapter(LGBMRanker(n_estimators=2, min_child_samples=1, verbose=-1)),
             instance_selection=False,
             feature_selection={"population": 4, "generations": 1},
             ensemble=False,

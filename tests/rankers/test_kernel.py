@@ -83,6 +83,12 @@ SMALL = [
 ]
 
 
+def test_values_too_close_for_the_kernel_are_told(noisy_data):
+    close = RankingData(1e-6 * noisy_data.X, noisy_data.y, noisy_data.qid)
+    with pytest.warns(ConvergenceWarning, match=r"RankNystrom scores all documents alike; .* scale these to \[0, 1\]"):
+        assert not np.ptp(RankNystrom(random_state=0).fit(close).predict(close))
+
+
 @pytest.mark.parametrize("ranker", SMALL)
 def test_identical_documents_tie_wherever_they_stand(noisy_data, ranker):
     ranker = clone(ranker).fit(noisy_data)

@@ -113,7 +113,10 @@ PAIRS, LAST_TWO, SECOND = np.ones((1, 2552), bool), np.array([False, False, True
         (lambda data: mr.RankSVM().fit_population(weighted(data)), NO_WEIGHTS.format("RankSVM")),
         (lambda data: mr.RankSVM().tune(weighted(data), data), NO_WEIGHTS.format("RankSVM")),
         (lambda data: mr.FSMRank().tune(weighted(data), data), NO_WEIGHTS.format("FSMRank")),
-        (lambda data: mr.SingleFeatures().fit(weighted(data)), NO_WEIGHTS.format("SingleFeatures")),
+        (
+            lambda data: mr.SingleFeatures().fit(weighted(data)),
+            NO_WEIGHTS.format("SingleFeatures with its default ranker") + " as its ranker, or",
+        ),
         (lambda data: mr.MOFSRank(mr.RankSVM(), **SHORT).fit(weighted(data)), NO_WEIGHTS.format("RankSVM")),
         (lambda data: mr.RankerAdapter(Ridge()).fit_population(weighted(data)), NO_WEIGHTS.format("Ridge")),
         (lambda data: mr.MOFSRank(refit=Ridge(), **SHORT).fit(weighted(data)), NO_WEIGHTS.format("Ridge")),

@@ -156,6 +156,11 @@ def test_the_sentences_say_what_is_known(found):
         f"{names[found.counted[0]]} (90%), {names[found.counted[1]]} (80%)"
     )
     assert risk.startswith("Expect at most 0.6 of them to be false: half of the queries select a false feature")
+    _, risk = found.model_copy(update={"frequency": frequency, "bound": 2.0}).sentences()
+    assert risk == (
+        "Expect at most 2 of them to be false, which says nothing: all of them may be. Take a smaller size or a larger "
+        "threshold"
+    )
     assert found.model_copy(update={"frequency": [0.5, *[0.0] * 29]}).sentences() == [
         "At least 75% of 12 halves of 37 training queries select 0 of 30 features, each half at most 3; "
         f"the most frequent is {names[0]} (50%)"
