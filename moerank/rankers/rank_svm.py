@@ -103,7 +103,7 @@ class RankSVMTRON(LinearRanker):
     tol : float, default 1e-4
         Training ends when the gradient is at most this share of the gradient at w = 0, > 0. The authors' tool has
         1e-3. At the default the objective is within 1e-7 of its minimum on MQ2008 and OHSUMED, for every C of the grid.
-        With more features than pairs and C = 50 it was up to 6e-3 above; there 1e-6 brings it to 1e-8.
+        With few queries, many features and C = 50 it was up to 6e-3 above; there 1e-6 brings it to 1e-8.
 
     Attributes
     ----------
