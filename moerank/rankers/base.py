@@ -543,7 +543,7 @@ class Backend(LinearRanker, Trainer[Matrix]):
             # Always the same text, so that a search of many generations shows it once.
             warnings.warn(
                 f"{type(self).__name__} stopped at {MAX_STEPS} Newton steps for some individuals, before "
-                f"tol={self.tol} was reached; raise tol, or scale the features",
+                f"tol={self.tol} was reached; raise tol, regularise more, or scale the features",
                 ConvergenceWarning,
                 stacklevel=4,
             )

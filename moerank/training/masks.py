@@ -1,8 +1,8 @@
 """What each individual of a population trains on: features, and pairs, documents or queries."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from dataclasses import dataclass, replace
+from typing import Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
@@ -32,6 +32,10 @@ class Masks:
     def choose_units(self) -> bool:
         """Whether some unit is left out, as far as the masks tell."""
         return self.shared is not None or self.own is not None
+
+    def of_rows(self, rows: Mask) -> Self:
+        """Return the masks of some of the individuals."""
+        return replace(self, features=self.features[rows], own=None if self.own is None else self.own[rows])
 
     def of_unit(self, unit: Unit) -> Mask | None:
         """Return the mask of these units, one row per individual or one for all; None if it chooses no such units."""

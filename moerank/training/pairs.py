@@ -20,7 +20,7 @@ from moerank.checks import check_square
 from moerank.data import RankingData, centre_in_queries
 from moerank.data.ranking_data import PreferencePairs, n_pairs_of_documents
 from moerank.kernels import newton, proximal
-from moerank.kernels.algebra import factorise, product, solve
+from moerank.kernels.algebra import factorise, plus_ridge, product, solve, square
 from moerank.kernels.lanes import lanes, word_type
 from moerank.kernels.pair_pass import curvature_pass, hinge_pass, pack_lanes, project, pull_back
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
@@ -37,6 +37,12 @@ Element = TypeVar("Element", bound=np.generic)
 
 # Largest number of pairs that are listed if individuals do not choose among them.
 LONGEST_LIST = 2_000_000
+
+# An individual is solved alone, exactly, if its pairs fill fewer dimensions than so many times those of its features.
+#
+# The curvature of all pairs is larger than that of its own pairs where these span little, and the error that is
+# measured in it too small. Only active pairs curve the hinge.
+SPANNING = {pair_loss.SQUARED: 4, pair_loss.SQUARED_HINGE: 10}
 
 NOBODY_CHOOSES: Mask = np.zeros((0, 0), np.bool_)
 
@@ -99,12 +105,29 @@ class Expanded(NamedTuple):
     hessian: Matrix
 
 
-def dense_newton(expand: Callable[[Matrix], Expanded], start: Matrix, tolerance: float) -> tuple[Matrix, Expanded]:
+def solve_ridge(A: Matrix, b: Matrix) -> Matrix:
+    """Return (I + AᵀA)⁻¹ b for A (m, n) and b (n,), from a system of min(m, n) equations.
+
+    >>> solve_ridge(np.array([[1.0, 0.0]]), np.array([2.0, 3.0])).tolist()
+    [1.0, 3.0]
+    """
+    if len(A) < A.shape[1]:
+        return b - product(A.T, solve_positive_definite(plus_ridge(square(A), 1.0), product(A, b)))
+    return solve_positive_definite(plus_ridge(square(A.T), 1.0), b)
+
+
+def dense_newton(
+    expand: Callable[[Matrix], Expanded],
+    start: Matrix,
+    tolerance: float,
+    solve: Callable[[Matrix, Matrix], Matrix] = solve_positive_definite,
+) -> tuple[Matrix, Expanded]:
     """Minimise a smooth convex function by Newton steps, each halved until the function falls.
 
     `expand` returns the function at a point (n,). Returns the last point and the function there. It ends when the
     squared Newton decrement gᵀH⁻¹g, twice the decrease that the quadratic model promises, is at most the share
     `tolerance` of the value, which is positive; when no step lowers the value; or after 500 steps. O(n³) per step.
+    The Hessian is in the form that `solve` takes.
 
     >>> def expand(w):  # eʷ + e⁻ʷ
     ...     return Expanded(2.0 * np.cosh(w[0]), 2.0 * np.sinh(w), np.diag(2.0 * np.cosh(w)))
@@ -113,7 +136,7 @@ def dense_newton(expand: Callable[[Matrix], Expanded], start: Matrix, tolerance:
     """
     w, at = start, expand(start)
     for _ in range(EXACT_STEPS):
-        step: Matrix = -solve_positive_definite(at.hessian, at.gradient)
+        step: Matrix = -solve(at.hessian, at.gradient)
         if -product(at.gradient, step) <= tolerance * at.value:
             break
         lengths = 0.5 ** np.arange(MAX_HALVINGS + 1)
@@ -205,6 +228,27 @@ class ListedPairs:
             n = len(W[rows])
             W[rows], converged[rows] = state.W[:n], state.n_steps[:n] <= newton.MAX_STEPS
         return W, converged
+
+    def n_spanned(self, masks: Masks) -> Matrix | Integers:
+        """Return bounds on the dimensions that the own pairs of individuals span, infinite if they have none."""
+        return np.full(len(masks.features), np.inf) if masks.own is None else n_ones(masks.own)
+
+    def solve_alone(self, loss: PairLoss, C: float, masks: Masks, i: int) -> tuple[Matrix, bool]:
+        """Return the weights of one individual on its features, exact to rounding, and that they are at the minimum."""
+        kept = np.arange(len(self)) if masks.own is None else np.flatnonzero(np.unpackbits(masks.own[i], count=len(self)))
+        better, worse = self.pairs.better[kept], self.pairs.worse[kept]
+        X, root = self.X[:, masks.features[i]], np.sqrt(2.0 * C / len(kept))
+        A, t = root * (X[better] - X[worse]), root * (self.target.margin + self.shift[better] - self.shift[worse])
+
+        def expand(w: Matrix) -> Expanded:  # ½ ‖w‖² + ½ Σ max(0, t − Aw)²
+            d = t - product(A, w)
+            active, d = A[d > 0.0], d[d > 0.0]
+            return Expanded(float(0.5 * (product(w, w) + product(d, d))), w - product(active.T, d), active)
+
+        w = solve_ridge(A, product(A.T, t))
+        if loss.one_sided:
+            w, _ = dense_newton(expand, w, 2.0 * pair_loss.EXACT_TOLERANCE, solve_ridge)
+        return w, True
 
     def minimise_penalised(
         self, penalties: Penalties, masks: Masks, start: Matrix, max_iter: int, tol: float
@@ -374,6 +418,29 @@ class CountedPairs:
                 solve(factor, chosen, model.rhs, w)
         return W, self._newton(model.loss, np.float32, masks, factors, W, model.C / self.counts(masks), tolerance)
 
+    def n_spanned(self, masks: Masks) -> Matrix:
+        """Return bounds on the dimensions that the pairs of individuals span, infinite if all have all pairs.
+
+        The differences of n documents of a query span n − 1 dimensions.
+        """
+        if not masks.choose_units:
+            return np.full(len(masks.features), np.inf)
+        if (documents := masks.of_unit("document")) is not None:
+            n_kept = np.add.reduceat(documents, self.data.offsets[:-1], axis=1, dtype=np.int64)
+        else:
+            n_kept = masks.of_unit("query") * np.diff(self.data.offsets)
+        return np.minimum(self.counts(masks), np.maximum(n_kept - 1, 0).sum(axis=1))
+
+    def solve_alone(self, loss: PairLoss, C: float, masks: Masks, i: int) -> tuple[Matrix, bool]:
+        """Return the weights of one individual with chosen documents or queries, and whether it is at its minimum."""
+        if (documents := masks.of_unit("document")) is None:
+            documents = np.repeat(masks.of_unit("query"), np.diff(self.data.offsets), axis=1)
+        own = self.data.with_rows(np.flatnonzero(documents[i % len(documents)]))  # one row if all share it
+        if own.n_pairs < SPANNING[loss] * own.n_features:
+            return ListedPairs(own, target=self.target).solve_alone(loss, C, Masks(masks.features), i)
+        W, reached = CountedPairs(own.with_features(masks.features[i]), self.target).minima(loss, [C])
+        return W[0], bool(reached[0])
+
     def counts(self, masks: Masks) -> Matrix:
         """Return the number of pairs of each individual, shape (n_individuals,); a row without any is a ValueError."""
         counts = np.array([self.data.n_pairs])
@@ -475,8 +542,19 @@ def solve_pairs(
     Shapes (n_individuals, n_features) and (n_individuals,). `tolerance` bounds the relative error of each objective.
     Every individual begins at the minimum of a quadratic model for all features and the pairs that all share, unless
     `start` is given. The squared loss is its own model; the model of the hinge is found by counting, except for listed
-    subsets.
+    subsets. Individuals with few pairs of their own are solved alone, exact to rounding; see `SPANNING`.
     """
-    counted = loss.one_sided and pairs.everything
-    model = (CountedPairs.of(pairs.data, pairs.target) if counted else pairs).model(loss, C)
-    return pairs.solve_population(model, masks, tolerance=tolerance, start=start)
+    features = masks.features
+    n_dimensions = np.minimum(features.sum(axis=1), pairs.data.n_documents - pairs.data.n_queries)
+    alone = pairs.n_spanned(masks) < SPANNING[loss] * n_dimensions
+    W, reached = np.zeros(features.shape), np.ones(len(features), np.bool_)
+    for i in np.flatnonzero(alone).tolist():
+        W[i, features[i]], reached[i] = pairs.solve_alone(loss, C, masks, i)
+    if not alone.all():
+        counted = loss.one_sided and pairs.everything
+        model = (CountedPairs.of(pairs.data, pairs.target) if counted else pairs).model(loss, C)
+        start = None if start is None else start[~alone]
+        W[~alone], reached[~alone] = pairs.solve_population(
+            model, masks.of_rows(~alone), tolerance=tolerance, start=start
+        )
+    return W, reached
