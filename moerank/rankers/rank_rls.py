@@ -48,7 +48,8 @@ class RankRLS(Backend):
     target : {"unit", "difference"}, default "unit"
         The target t of the pair loss; the query loss always uses the difference.
     tol : float, default 1e-7
-        Relative error of the objective allowed where each individual has its own pairs, ≥ 0. Everything else is exact.
+        Relative error of the objective allowed, as Newton's method estimates it, where individuals have pairs or
+        documents of their own, ≥ 0. Everything else is exact, and so are individuals with few pairs beside features.
 
     Attributes
     ----------
@@ -59,8 +60,9 @@ class RankRLS(Backend):
     If individuals share their pairs, a population costs one Gram matrix, O(n_documents · n_features²) for all pairs,
     which are counted, or O(n_pairs · n_features) for a subset of them, and a Cholesky factor for each feature subset,
     O(k³ / 3) for k features. If they have their own pairs, it is solved by conjugate gradients, with the Gram matrix of
-    all pairs as preconditioner. The query loss accepts subsets of queries, but not of pairs or documents. Weights are
-    refused with subsets of pairs, and if individuals have their own documents.
+    all pairs as preconditioner; an individual with fewer than 4 k pairs is solved by Cholesky. The query loss accepts
+    subsets of queries, but not of pairs or documents. Weights are refused with subsets of pairs, and if individuals
+    have their own documents.
 
     Subsets of documents cost one Gram matrix if all individuals share them, otherwise conjugate gradients with a few
     passes over the documents, each O(k · n_documents). Subsets of queries add up one matrix per query,

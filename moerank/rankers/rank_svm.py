@@ -30,7 +30,8 @@ class RankSVM(Backend):
     C : float, default 1.0
         Weight of the loss, > 0. LETOR's grid is ½ · 10ᵏ, k = −2 … 2.
     tol : float, default 1e-7
-        Relative error of the objective allowed for individuals of a population, ≥ 0. `fit` is exact to rounding.
+        Relative error of the objective allowed for individuals of a population, as Newton's method estimates it, ≥ 0.
+        `fit`, and individuals with few pairs of their own beside their features, are exact to rounding.
 
     Attributes
     ----------
@@ -41,7 +42,8 @@ class RankSVM(Backend):
     Conjugate gradients solve the Newton steps without forming a Hessian. `fit` starts at the solution for the squared
     loss. A population starts at the minimum of a quadratic model of the problem with all pairs (or, with a shared pair
     subset, all features), and takes about four passes over the data and the pairs. Pairs are listed if individuals
-    choose among them, or if there are few per document.
+    choose among them, or if there are few per document. Individuals with fewer than 10 k own pairs, for k features,
+    take the Newton steps that their own pairs give, each a linear system.
 
     References
     ----------

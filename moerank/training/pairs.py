@@ -10,7 +10,7 @@ result of an individual does not depend on the others.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Self, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +38,6 @@ Element = TypeVar("Element", bound=np.generic)
 # Largest number of pairs that are listed if individuals do not choose among them.
 LONGEST_LIST = 2_000_000
 
-# An individual is solved alone, exactly, if its pairs fill fewer dimensions than so many times those of its features.
-#
-# The curvature of all pairs is larger than that of its own pairs where these span little, and the error that is
-# measured in it too small. Only active pairs curve the hinge.
-SPANNING = {pair_loss.SQUARED: 4, pair_loss.SQUARED_HINGE: 10}
-
 NOBODY_CHOOSES: Mask = np.zeros((0, 0), np.bool_)
 
 # Relative rounding error of an objective that a pass in this precision sums up.
@@ -65,6 +59,12 @@ class PairLoss:
 SQUARED = PairLoss(one_sided=False)
 # ℓ(d) = max(0, d)², the loss of RankSVM.
 SQUARED_HINGE = PairLoss(one_sided=True)
+
+# An individual is solved alone, exactly, if its pairs span fewer dimensions than so many times those of its features.
+#
+# Where its own pairs span little, the curvature of all pairs, which preconditions a population, is larger than theirs,
+# and an error that is measured in it too small. Of the hinge only active pairs have a curvature.
+SPANNING = {SQUARED: 4, SQUARED_HINGE: 10}
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,14 +230,14 @@ class ListedPairs:
         return W, converged
 
     def n_spanned(self, masks: Masks) -> Matrix | Integers:
-        """Return bounds on the dimensions that the own pairs of individuals span, infinite if they have none."""
+        """Return bounds on the dimensions that pairs of their own span, infinite for individuals without any."""
         return np.full(len(masks.features), np.inf) if masks.own is None else n_ones(masks.own)
 
     def solve_alone(self, loss: PairLoss, C: float, masks: Masks, i: int) -> tuple[Matrix, bool]:
         """Return the weights of one individual on its features, exact to rounding, and that they are at the minimum."""
-        kept = np.arange(len(self)) if masks.own is None else np.flatnonzero(np.unpackbits(masks.own[i], count=len(self)))
+        kept = slice(None) if masks.own is None else np.unpackbits(masks.own[i], count=len(self)).astype(np.bool_)
         better, worse = self.pairs.better[kept], self.pairs.worse[kept]
-        X, root = self.X[:, masks.features[i]], np.sqrt(2.0 * C / len(kept))
+        X, root = self.X[:, masks.features[i]], np.sqrt(2.0 * C / len(better))
         A, t = root * (X[better] - X[worse]), root * (self.target.margin + self.shift[better] - self.shift[worse])
 
         def expand(w: Matrix) -> Expanded:  # ½ ‖w‖² + ½ Σ max(0, t − Aw)²
@@ -247,7 +247,7 @@ class ListedPairs:
 
         w = solve_ridge(A, product(A.T, t))
         if loss.one_sided:
-            w, _ = dense_newton(expand, w, 2.0 * pair_loss.EXACT_TOLERANCE, solve_ridge)
+            w, _ = dense_newton(expand, w, 2.0 * EXACT_TOLERANCE, solve_ridge)
         return w, True
 
     def minimise_penalised(
@@ -433,9 +433,10 @@ class CountedPairs:
 
     def solve_alone(self, loss: PairLoss, C: float, masks: Masks, i: int) -> tuple[Matrix, bool]:
         """Return the weights of one individual with chosen documents or queries, and whether it is at its minimum."""
-        if (documents := masks.of_unit("document")) is None:
-            documents = np.repeat(masks.of_unit("query"), np.diff(self.data.offsets), axis=1)
-        own = self.data.with_rows(np.flatnonzero(documents[i % len(documents)]))  # one row if all share it
+        chosen: Any = masks.shared if masks.own is None else masks.own[i]
+        if masks.unit == "query":
+            chosen = np.repeat(chosen, np.diff(self.data.offsets))
+        own = self.data.with_rows(np.flatnonzero(chosen))
         if own.n_pairs < SPANNING[loss] * own.n_features:
             return ListedPairs(own, target=self.target).solve_alone(loss, C, Masks(masks.features), i)
         W, reached = CountedPairs(own.with_features(masks.features[i]), self.target).minima(loss, [C])

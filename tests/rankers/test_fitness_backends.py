@@ -2,6 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
+from helpers.pair_problems import differences, minimum, pair_objective
 from helpers.returning import Columns, Returns
 from lightgbm import LGBMRanker
 from sklearn.base import clone
@@ -302,16 +303,51 @@ def test_masks_that_select_nothing_or_do_not_fit_are_refused(noisy_data, backend
         backend.fit_population(noisy_data, **masks)
 
 
-@pytest.mark.parametrize("backend", [RankSVM(C=5000.0), RankRLS(alpha=1e-4, tol=0.0)], ids=lambda b: type(b).__name__)
+@pytest.mark.parametrize(
+    "backend", [RankSVM(C=5000.0, tol=0.0), RankRLS(alpha=1e-4, tol=0.0)], ids=lambda b: type(b).__name__
+)
 def test_a_population_that_is_not_solved_is_told(backend):
     train = make_planted(n_queries=20, seed=1).data
-    few = np.arange(len(train.pairs)) % 101 == np.arange(4)[:, None]
+    some = np.arange(len(train.pairs)) % 5 == np.arange(4)[:, None]
     name, tol = type(backend).__name__, backend.tol
     with pytest.warns(
-        ConvergenceWarning, match=f"^{name} stopped at 60 Newton steps .* tol={tol} .*; raise tol"
+        ConvergenceWarning, match=f"^{name} stopped at 60 Newton steps .* tol={tol} .*; raise tol, regularise more, or"
     ) as told:
-        backend.fit_population(train, pair_mask=few)
+        backend.fit_population(train, pair_mask=some)
     assert [entry.filename for entry in told] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        type(backend)().fit_population(train, pair_mask=few)
+        type(backend)().fit_population(train, pair_mask=some)
+
+
+RIDGES = [RankRLS(alpha) for alpha in 10.0 ** np.arange(-5, 2)]
+MARGINS = [RankSVM(C) for C in (0.005, 0.5, 5.0, 50.0)]
+
+
+@pytest.mark.parametrize("unit", ["pair", "document", "query"])
+@pytest.mark.parametrize(("n_queries", "size"), [(12, 8), (2, 40)])
+@pytest.mark.parametrize("backends", [RIDGES, MARGINS], ids=["RankRLS", "RankSVM"])
+def test_individuals_with_few_pairs_beside_their_features_reach_their_minima(backends, n_queries, size, unit):
+    """60 features of 96 or 80 documents, ten of them twice."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n_queries * size, 50)), rng.integers(0, 3, n_queries * size)
+    y[:2] = 0, 1
+    train = RankingData(np.hstack([X, X[:, :10]]), y, np.repeat(np.arange(n_queries), size))
+    ends = np.array([train.pairs.better, train.pairs.worse])
+    unit_of = {"pair": np.tile(np.arange(train.n_pairs), (2, 1)), "document": ends, "query": train.qid[ends]}[unit]
+    chosen = rng.random((6, unit_of.max() + 1)) < np.array([[0.01, 0.05, 0.1, 0.3, 0.6, 0.9]]).T
+    chosen[:, : 2 if unit == "document" else 1] = True
+    features = rng.random((6, 60)) < 0.8
+    for backend in backends:
+        W = backend.fit_population(train, pair_mask=chosen, feature_mask=features, unit=unit)
+        for w, of_individual, used in zip(W, chosen, features, strict=True):
+            D = differences(train, of_individual[unit_of].all(axis=0))[:, used]
+            if backends is RIDGES:
+                objective = pair_objective(D, 0.5 / backend.alpha, one_sided=False)
+                A = D.T @ D / len(D) + backend.alpha * np.eye(used.sum())
+                best, _ = objective(np.linalg.solve(A, D.mean(axis=0)))
+            else:
+                objective = pair_objective(D, backend.C)
+                best = minimum(objective, used.sum()).fun
+            assert objective(w[used])[0] <= best * (1.0 + 1e-7)
+            assert not w[~used].any()
