@@ -235,8 +235,8 @@ class ListedPairs:
 
     def solve_alone(self, loss: PairLoss, C: float, masks: Masks, i: int) -> tuple[Matrix, bool]:
         """Return the weights of one individual on its features, exact to rounding, and that they are at the minimum."""
-        kept = slice(None) if masks.own is None else np.unpackbits(masks.own[i], count=len(self)).astype(np.bool_)
-        better, worse = self.pairs.better[kept], self.pairs.worse[kept]
+        rows = slice(None) if masks.own is None else np.unpackbits(masks.own[i], count=len(self)).astype(np.bool_)
+        better, worse = self.pairs.better[rows], self.pairs.worse[rows]
         X, root = self.X[:, masks.features[i]], np.sqrt(2.0 * C / len(better))
         A, t = root * (X[better] - X[worse]), root * (self.target.margin + self.shift[better] - self.shift[worse])
 
