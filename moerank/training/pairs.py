@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import FloatType, Integers, Mask, Matrix, Vector, Words
-from moerank.checks import check_square
+from moerank.checks import check_room, check_square
 from moerank.data import RankingData, centre_in_queries
 from moerank.data.ranking_data import PreferencePairs, n_pairs_of_documents
 from moerank.kernels import newton, proximal
@@ -238,6 +238,7 @@ class ListedPairs:
         rows = slice(None) if masks.own is None else np.unpackbits(masks.own[i], count=len(self)).astype(np.bool_)
         better, worse = self.pairs.better[rows], self.pairs.worse[rows]
         X, root = self.X[:, masks.features[i]], np.sqrt(2.0 * C / len(better))
+        check_room(f"a table of {len(better):,} pairs × {X.shape[1]:,} features", 8 * len(better) * X.shape[1])
         A, t = root * (X[better] - X[worse]), root * (self.target.margin + self.shift[better] - self.shift[worse])
 
         def expand(w: Matrix) -> Expanded:  # ½ ‖w‖² + ½ Σ max(0, t − Aw)²

@@ -226,7 +226,7 @@ SQUARES = {
     "RankRLS": lambda data: RankRLS().fit(data),
     "RankRLS of queries": lambda data: RankRLS(loss="query").fit(data),
     "RankSVM": lambda data: RankSVM().fit(data),
-    "RankSVM of a subset": lambda data: RankSVM().fit_population(data, pair_mask=np.ones((1, data.n_pairs), bool)),
+    "RankSVM of a subset": lambda data: RankSVM().fit_population(data, pair_mask=np.arange(data.n_pairs) > 0),
     "CRR": lambda data: CombinedRegressionRanking().fit(data),
     "FSMRank": lambda data: FSMRank().fit(data),
     "GAS": lambda data: GAS().fit(data),

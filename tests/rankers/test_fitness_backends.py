@@ -351,3 +351,9 @@ def test_individuals_with_few_pairs_beside_their_features_reach_their_minima(bac
                 best = minimum(objective, used.sum()).fun
             assert objective(w[used])[0] <= best * (1.0 + 1e-7)
             assert not w[~used].any()
+
+
+def test_the_differences_of_few_pairs_ask_the_rule_for_memory(noisy_data, monkeypatch):
+    monkeypatch.setenv("MOERANK_MEMORY", "1e-9")
+    with pytest.raises(ValueError, match="a table of 9 pairs × 12 features would take"):
+        RankRLS().fit_population(noisy_data, pair_mask=np.arange(noisy_data.n_pairs)[None] < 9)
