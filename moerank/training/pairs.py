@@ -104,30 +104,52 @@ class Expanded(NamedTuple):
     gradient: Matrix
     hessian: Matrix
 
+    def newton_step(self) -> Matrix:
+        """Return −H⁻¹g."""
+        return -solve_positive_definite(self.hessian, self.gradient)
 
-def solve_ridge(A: Matrix, b: Matrix) -> Matrix:
-    """Return (I + AᵀA)⁻¹ b for A (m, n) and b (n,), from a system of min(m, n) equations.
 
-    >>> solve_ridge(np.array([[1.0, 0.0]]), np.array([2.0, 3.0])).tolist()
-    [1.0, 3.0]
+class ExpandedRidge(NamedTuple):
+    """Value and gradient (n,) of ½ ‖w‖² + ½ ‖max(0, t − A w)‖² at w, and the rows of A and t whose slack is above 0."""
+
+    value: float
+    gradient: Matrix
+    w: Matrix
+    A: Matrix
+    t: Matrix
+
+    @classmethod
+    def at(cls, w: Matrix, A: Matrix, t: Matrix) -> Self:
+        """Expand the function at w."""
+        active = (d := t - product(A, w)) > 0.0
+        A, d = A[active], d[active]
+        return cls(float(0.5 * (product(w, w) + product(d, d))), w - product(A.T, d), w, A, t[active])
+
+    def newton_step(self) -> Matrix:
+        """Return −H⁻¹g, from as many equations as there are rows or columns, whichever are fewer."""
+        return ridge_regression(self.A, self.t) - self.w
+
+
+AtPoint = TypeVar("AtPoint", Expanded, ExpandedRidge)
+
+
+def ridge_regression(A: Matrix, t: Matrix) -> Matrix:
+    """Return w (n,) that minimises ‖w‖² + ‖t − A w‖², for A (m, n), from min(m, n) equations.
+
+    >>> ridge_regression(np.array([[1.0, 0.0]]), np.array([2.0])).round(12).tolist()
+    [1.0, 0.0]
     """
-    if len(A) < A.shape[1]:
-        return b - product(A.T, solve_positive_definite(plus_ridge(square(A), 1.0), product(A, b)))
-    return solve_positive_definite(plus_ridge(square(A.T), 1.0), b)
+    if 0 < len(A) < A.shape[1]:
+        return product(A.T, solve_positive_definite(plus_ridge(square(A), 1.0), t))
+    return solve_positive_definite(plus_ridge(square(A.T), 1.0), product(A.T, t))
 
 
-def dense_newton(
-    expand: Callable[[Matrix], Expanded],
-    start: Matrix,
-    tolerance: float,
-    solve: Callable[[Matrix, Matrix], Matrix] = solve_positive_definite,
-) -> tuple[Matrix, Expanded]:
+def dense_newton(expand: Callable[[Matrix], AtPoint], start: Matrix, tolerance: float) -> tuple[Matrix, AtPoint]:
     """Minimise a smooth convex function by Newton steps, each halved until the function falls.
 
     `expand` returns the function at a point (n,). Returns the last point and the function there. It ends when the
     squared Newton decrement gᵀH⁻¹g, twice the decrease that the quadratic model promises, is at most the share
     `tolerance` of the value, which is positive; when no step lowers the value; or after 500 steps. O(n³) per step.
-    The Hessian is in the form that `solve` takes.
 
     >>> def expand(w):  # eʷ + e⁻ʷ
     ...     return Expanded(2.0 * np.cosh(w[0]), 2.0 * np.sinh(w), np.diag(2.0 * np.cosh(w)))
@@ -136,7 +158,7 @@ def dense_newton(
     """
     w, at = start, expand(start)
     for _ in range(EXACT_STEPS):
-        step: Matrix = -solve(at.hessian, at.gradient)
+        step = at.newton_step()
         if -product(at.gradient, step) <= tolerance * at.value:
             break
         lengths = 0.5 ** np.arange(MAX_HALVINGS + 1)
@@ -240,15 +262,9 @@ class ListedPairs:
         X, root = self.X[:, masks.features[i]], np.sqrt(2.0 * C / len(better))
         check_room(f"a table of {len(better):,} pairs × {X.shape[1]:,} features", 8 * len(better) * X.shape[1])
         A, t = root * (X[better] - X[worse]), root * (self.target.margin + self.shift[better] - self.shift[worse])
-
-        def expand(w: Matrix) -> Expanded:  # ½ ‖w‖² + ½ Σ max(0, t − Aw)²
-            d = t - product(A, w)
-            active, d = A[d > 0.0], d[d > 0.0]
-            return Expanded(float(0.5 * (product(w, w) + product(d, d))), w - product(active.T, d), active)
-
-        w = solve_ridge(A, product(A.T, t))
+        w = ridge_regression(A, t)
         if loss.one_sided:
-            w, _ = dense_newton(expand, w, 2.0 * EXACT_TOLERANCE, solve_ridge)
+            w, _ = dense_newton(lambda w: ExpandedRidge.at(w, A, t), w, 2.0 * EXACT_TOLERANCE)
         return w, True
 
     def minimise_penalised(

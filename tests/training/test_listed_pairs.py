@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from moerank.data import RankingData, make_planted
 from moerank.training.masks import Masks
 from moerank.training.pair_moments import DIFFERENCE, UNIT, solve_positive_definite
-from moerank.training.pairs import SQUARED, SQUARED_HINGE, ListedPairs, dense_newton
+from moerank.training.pairs import SQUARED, SQUARED_HINGE, Expanded, ListedPairs, dense_newton
 from moerank.training.sorted import trust_region_newton
 
 TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
@@ -114,7 +114,7 @@ def test_a_step_too_long_is_halved_until_the_function_falls():
     def expand(w):  # √(1 + w²): a full Newton step from w leads to −w³
         root = np.sqrt(1.0 + w[0] ** 2)
         seen.append(w[0])
-        return SimpleNamespace(value=root, gradient=w / root, hessian=np.array([[root**-3]]))
+        return Expanded(value=root, gradient=w / root, hessian=np.array([[root**-3]]))
 
     w, _ = dense_newton(expand, np.array([2.0]), 1e-12)
     assert seen[:4] == pytest.approx([2.0, -8.0, -3.0, -0.5])
@@ -123,7 +123,7 @@ def test_a_step_too_long_is_halved_until_the_function_falls():
 
 def test_where_rounding_allows_no_decrease_the_search_ends_at_the_best_point():
     def expand(w):  # a value that does not know that it should fall
-        return SimpleNamespace(value=1.0, gradient=w, hessian=np.eye(2))
+        return Expanded(value=1.0, gradient=w, hessian=np.eye(2))
 
     assert dense_newton(expand, np.array([1.0, 2.0]), 1e-12)[0].tolist() == [1.0, 2.0]
 
