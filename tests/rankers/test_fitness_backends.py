@@ -354,6 +354,8 @@ def test_individuals_with_few_pairs_beside_their_features_reach_their_minima(bac
 
 
 def test_the_differences_of_few_pairs_ask_the_rule_for_memory(noisy_data, monkeypatch):
+    few = np.arange(noisy_data.n_pairs)[None] < 9
+    RankRLS().fit_population(noisy_data, pair_mask=few)  # remembers the list of all pairs
     monkeypatch.setenv("MOERANK_MEMORY", "1e-9")
     with pytest.raises(ValueError, match="a table of 9 pairs × 12 features would take"):
-        RankRLS().fit_population(noisy_data, pair_mask=np.arange(noisy_data.n_pairs)[None] < 9)
+        RankRLS().fit_population(noisy_data, pair_mask=few)
