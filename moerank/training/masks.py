@@ -33,7 +33,7 @@ class Masks:
         """Whether some unit is left out, as far as the masks tell."""
         return self.shared is not None or self.own is not None
 
-    def of_rows(self, rows: Mask) -> Self:
+    def of_rows(self, rows: Mask | slice) -> Self:
         """Return the masks of some of the individuals."""
         return replace(self, features=self.features[rows], own=None if self.own is None else self.own[rows])
 

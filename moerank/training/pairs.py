@@ -571,8 +571,7 @@ def solve_pairs(
     if not alone.all():
         counted = loss.one_sided and pairs.everything
         model = (CountedPairs.of(pairs.data, pairs.target) if counted else pairs).model(loss, C)
-        start = None if start is None else start[~alone]
-        W[~alone], reached[~alone] = pairs.solve_population(
-            model, masks.of_rows(~alone), tolerance=tolerance, start=start
-        )
+        rows = ~alone if alone.any() else slice(None)  # which copies nothing
+        start = None if start is None else start[rows]
+        W[rows], reached[rows] = pairs.solve_population(model, masks.of_rows(rows), tolerance=tolerance, start=start)
     return W, reached
