@@ -4,8 +4,6 @@ A linear algebra library chooses its code, and with it the order of a sum, by th
 the rows, and NumPy's `einsum` uses no such library.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -44,8 +42,8 @@ def square(A: Matrix) -> Matrix:
     panels = np.ascontiguousarray(rows.reshape(n_vectors, VECTOR_WIDTH, n_documents).transpose(0, 2, 1))
     total = np.zeros((len(rows), len(rows)))
     _subtract_square(panels.reshape(-1, VECTOR_WIDTH), total)
-    _turn_and_mirror(total)
-    return np.ascontiguousarray(total[:n_features, :n_features])
+    upper = np.triu(0.0 - total[:n_features, :n_features])
+    return upper + np.triu(upper, 1).T
 
 
 def plus_ridge(A: Matrix, alpha: float) -> Matrix:
@@ -65,15 +63,6 @@ def _subtract_square(panels: Matrix, total: Matrix) -> None:
             for panel in range(begin, min(v + 1, begin + PANELS_ABREAST)):
                 at, row = panel * n * VECTOR_WIDTH, panel * VECTOR_WIDTH * n_vectors + v
                 subtract_products(flat, at, VECTOR_WIDTH, panels, v * n, 1, n, target, row, n_vectors)
-
-
-@kernel
-def _turn_and_mirror(A: Matrix) -> None:
-    """Change the sign of the upper triangle, and copy it to the lower one."""
-    for i in range(len(A)):
-        for j in range(i, len(A)):
-            A[i, j] = 0.0 - A[i, j]
-            A[j, i] = A[i, j]
 
 
 @kernel

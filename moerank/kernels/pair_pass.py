@@ -1,7 +1,5 @@
 """Passes over preference pairs for a vector of individuals at once, and the list of these pairs."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import numpy as np
