@@ -17,7 +17,7 @@ from moerank.data import inputs, scaling
 from moerank.data.costs import FeatureCosts
 from moerank.kernels.compiled import read_only
 from moerank.kernels.counted_sums import LabelRuns
-from moerank.kernels.pair_pass import PairGroups, enumerate_pairs
+from moerank.kernels.pair_pass import PairGroups, worse_rows
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ class PreferencePairs:
         beaten = runs.n_worse[runs.run]
         first = np.concatenate(([0], np.cumsum(beaten[beaten > 0]))).astype(np.int64)
         winner = np.flatnonzero(beaten).astype(np.int32)
-        better, worse = enumerate_pairs(y, offsets, int(first[-1]))
+        better, worse = np.repeat(winner, beaten[winner]), worse_rows(y, offsets, int(first[-1]))
         return cls(better, worse, first, winner)
 
     @property

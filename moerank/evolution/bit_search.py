@@ -183,7 +183,7 @@ class BitSearch(Algorithm):  # type: ignore[misc]
         return population[self._checked(np.array([individual.X for individual in population])).any(axis=1)]
 
     def _batch(self, X: Mask, given: Population | None = None) -> Population | None:
-        """Return the strings `X` as individuals, at first after those given, which may be evaluated; None ends it."""
+        """Return the strings `X` as individuals, after given ones, which may be evaluated; None ends the search."""
         batch = Population.new("X", self._strings(X))
         batch = batch if given is None else Population.merge(given, batch)
         if len(batch):

@@ -1,4 +1,4 @@
-"""Sums by sorting: over the pairs of documents within the margin, without a list, and of the density of a sample."""
+"""Runs of labels, and sums by sorting: over the pairs within the margin without a list, and of a sample's density."""
 
 from dataclasses import dataclass
 from functools import cached_property
