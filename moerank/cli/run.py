@@ -121,10 +121,9 @@ def run_command(
         _refuse_foreign({out, *folders.values()}, TREC if trec else ())
         compile_kernels([chosen.backend.name])
         with connect(dask) if dask else nullcontext(workers) as evaluators:
-            how = {"resume": resume, "again": again, "workers": evaluators, "say": remark}
-            runs = partial(run_folds, chosen, method, folders, seed, data, **how)
+            runs = partial(run_folds, chosen, method, folders, seed, data, workers=evaluators, say=remark)
             shown = "" if several or as_json or quiet else "table" if table else "decision"
-            results = _run_and_draw(runs, folders, shown)
+            results = _run_and_draw(partial(runs, resume=resume, again=again), folders, shown)
         for result in results if trec else ():
             write_trec(result, tests[result.fold], folders[result.fold])
         if several:

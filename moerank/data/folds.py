@@ -433,10 +433,10 @@ def _labels(utility: Matrix, n_labels: int) -> Integers:
 
 
 # How many features of each kind there are, in the order in which they are drawn.
-KINDS = {"informative": 20, "copy 1 of": 20, "copy 2 of": 20, "uniform": 30, "tail": 24, "count": 18, "query": 4}
+WEB_KINDS = {"informative": 20, "copy 1 of": 20, "copy 2 of": 20, "uniform": 30, "tail": 24, "count": 18, "query": 4}
 COPY_WEIGHTS = (0.9, 0.6)  # of the informative feature in its first and its second copy
 
-N_FEATURES, N_OF_QUERY = sum(KINDS.values()), KINDS["query"]
+N_FEATURES, N_OF_QUERY = sum(WEB_KINDS.values()), WEB_KINDS["query"]
 # Random words of 64 bits per document: two uniform numbers each, of which the last two are noise on its utility.
 WORDS_PER_DOCUMENT = (N_FEATURES + 2) // 2
 
@@ -486,7 +486,7 @@ def make_web(n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32)
     """
     offsets = _offsets(n_queries, seed, dtype)
     order = Draws(_generator(seed, 1)).order(N_FEATURES)
-    names = [f"{kind} {number}" for kind, n in KINDS.items() for number in range(1, n + 1)]
+    names = [f"{kind} {number}" for kind, n in WEB_KINDS.items() for number in range(1, n + 1)]
     X = np.empty((offsets[-1], N_FEATURES), dtype, order="F")  # the order in which populations are scored
     y = np.empty(len(X), np.int64)
     for first in range(0, n_queries, QUERIES_OF_A_BLOCK):
@@ -541,7 +541,7 @@ def _block(lengths: Integers, seed: int, block: int) -> tuple[Floats, Integers]:
     of_query = _uniform(seed, 2 * block + 2, len(lengths), (N_OF_QUERY + 2) // 2)
     uniform = _uniform(seed, 2 * block + 3, int(lengths.sum()), WORDS_PER_DOCUMENT)
     values, noise = uniform[:, :N_FEATURES], uniform[:, N_FEATURES:]
-    ends = np.cumsum(list(KINDS.values()))
+    ends = np.cumsum(list(WEB_KINDS.values()))
     informative, *copies, _, tails, counts, constant = np.split(values, ends[:-1], axis=1)
     for share, copy in zip(COPY_WEIGHTS, copies, strict=True):
         copy *= np.float32(1 - share)

@@ -69,7 +69,7 @@ class LabelRuns:
     @cached_property
     def level(self) -> Integers:
         """The rank of the label of each document among those of its query, from 0 on."""
-        return self.run - np.repeat(self.first[:-1], np.diff(self.offsets))
+        return np.asarray(self.run - np.repeat(self.first[:-1], np.diff(self.offsets)), np.int64)
 
 
 class MarginPairs:
