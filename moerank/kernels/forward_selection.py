@@ -74,20 +74,6 @@ def greedy_rank_rls(
     return order, errors, W
 
 
-def _begin(X: Matrix, y: Vector, ridge: float) -> ByFeature:
-    """Return C = X / ridge, U = X, xᵀC and Cᵀy, and no changes.
-
-    The last block is padded with features that are 0. Sums go document after document.
-    """
-    n_blocks = -(-len(X) // GROUP_SIZE)
-    padded = np.zeros((n_blocks, GROUP_SIZE, X.shape[1]))
-    padded.reshape(-1, X.shape[1])[: len(X)] = X
-    U = np.ascontiguousarray(padded.transpose(0, 2, 1))
-    C = U / ridge
-    power, target = ((C * other).sum(axis=1, initial=0.0) for other in (U, y[:, None]))
-    return C.reshape(-1, GROUP_SIZE), U.reshape(-1, GROUP_SIZE), power, target, np.zeros_like(power)
-
-
 @kernel
 def _select(best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument, by_query: ByQuery) -> None:
     """Update everything except C and U after the selection of the feature `best`."""
@@ -115,6 +101,28 @@ def _select(best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument
     power[:] = np.maximum(power - change * change / c, 0.0)
     target -= change * target[block, lane]
     power[block, lane] = target[block, lane] = change[block, lane] = 0.0
+
+
+@kernel
+def _begin(X: Matrix, y: Vector, ridge: float) -> ByFeature:
+    """Return C = X / ridge, U = X, xᵀC and Cᵀy, and no changes.
+
+    The last block is padded with features that are 0.
+    """
+    n_features, n_documents = X.shape
+    n_blocks = (n_features + GROUP_SIZE - 1) // GROUP_SIZE
+    C, U = np.zeros((n_blocks * n_documents, GROUP_SIZE)), np.zeros((n_blocks * n_documents, GROUP_SIZE))
+    power, target = np.zeros((n_blocks, GROUP_SIZE)), np.zeros((n_blocks, GROUP_SIZE))
+    for b in range(n_blocks):
+        width = min(GROUP_SIZE, n_features - b * GROUP_SIZE)
+        for i in range(n_documents):
+            for j in range(width):
+                x = X[b * GROUP_SIZE + j, i]
+                U[b * n_documents + i, j] = x
+                C[b * n_documents + i, j] = x / ridge
+                power[b, j] += x * (x / ridge)
+                target[b, j] += (x / ridge) * y[i]
+    return C, U, power, target, np.zeros_like(power)
 
 
 @kernel
