@@ -100,6 +100,7 @@ def run_command(
         from moerank.mofsrank.dask_slices import connect
         from moerank.solvers import find_backend
         from moerank.studies.problem import load_problem, problem_path
+        from moerank.studies.result import FILES
         from moerank.studies.run_folder import run_folds, write_trec
         from moerank.studies.solver import Solver
 
@@ -122,7 +123,7 @@ def run_command(
         with connect(dask) if dask else nullcontext(workers) as evaluators:
             runs = partial(run_folds, chosen, method, folders, seed, data, workers=evaluators, say=remark)
             shown = "" if several or as_json or quiet else "table" if table else "decision"
-            results, written = _run_and_draw(partial(runs, resume=resume, again=again), folders, shown)
+            results = _run_and_draw(partial(runs, resume=resume, again=again), folders, shown)
         for result in results if trec else ():
             write_trec(result, tests[result.fold], folders[result.fold])
         if several:
@@ -131,7 +132,8 @@ def run_command(
             options.print_json(results[0].model_dump(mode="json"))
         else:
             sources = [problem_path(problem), *chosen.files(folds[0], data)]
-            _end(results[0], out, sorted([*written, *(TREC if trec else ())]), command, request, sources)
+            files = sorted([*FILES, FRONT_FIGURE, *(TREC if trec else ())])
+            _end(results[0], out, files, command, request, sources)
 
 
 def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
@@ -174,17 +176,11 @@ def _stored(request: str, out: Path | None, fold: str, seed: int) -> tuple[Path,
     return None
 
 
-def _run_and_draw(
-    runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path], shown: str
-) -> tuple[list[Result], list[str]]:
-    """Run the folds; once the result of each is on disk, show the "decision" or the "table" as well; draw the front.
-
-    Return the results and the names of the files of the last fold.
-    """
+def _run_and_draw(runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path], shown: str) -> list[Result]:
+    """Run the folds; once the result of each is on disk, show the "decision" or the "table" as well; draw the front."""
     from moerank.cli.progress import StageProgress
     from moerank.cli.tables import decision, front_table, output
     from moerank.figures import RUN_FIGURES
-    from moerank.studies.result import FILES
 
     results: list[Result] = []
     with reading("data") as status:
@@ -203,7 +199,7 @@ def _run_and_draw(
             from moerank.figures.style import save_figure  # only now, because it loads matplotlib
 
             save_figure(RUN_FIGURES["front"].draw(result), folders[result.fold] / FRONT_FIGURE)
-    return results, [*FILES, FRONT_FIGURE]
+    return results
 
 
 def _show_folds(results: list[Result], out: Path, *, as_json: bool) -> None:

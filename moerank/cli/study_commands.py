@@ -1,4 +1,4 @@
-"""The command moerank study."""
+"""The commands moerank study and searches."""
 
 import json
 import shlex

@@ -128,7 +128,6 @@ def describe(data: RankingData) -> DataDescription:
     """
     require_data(data)
     starts, lengths = data.offsets[:-1], np.diff(data.offsets)
-    highest, lowest = np.maximum.reduceat(data.y, starts), np.minimum.reduceat(data.y, starts)
     labels, counts = np.unique(data.y, return_counts=True)
     greatest, least = np.maximum.reduceat(data.X, starts), np.minimum.reduceat(data.X, starts)
     varies, constant = least != greatest, least.min(axis=0) == greatest.max(axis=0)
@@ -140,7 +139,7 @@ def describe(data: RankingData) -> DataDescription:
         queries=data.n_queries,
         features=data.n_features,
         labels=dict(zip(labels.tolist(), counts.tolist(), strict=True)),
-        queries_without_relevant=int((highest == 0).sum()),
+        queries_without_relevant=int((np.maximum.reduceat(data.y, starts) == 0).sum()),
         short_queries=int((lengths < 10).sum()),
         shortest_query=int(lengths.min()),
         median_query=float(np.median(lengths)),
@@ -148,7 +147,7 @@ def describe(data: RankingData) -> DataDescription:
         constant_features=tuple(data.feature_names[f] for f in np.flatnonzero(constant)),
         extreme_features=tuple(data.feature_names[f] for f in np.flatnonzero(data.is_extreme)),
         pairs=data.n_pairs,
-        queries_without_pairs=int((highest == lowest).sum()),
+        queries_without_pairs=int((data.label_runs.n_pairs_of == 0).sum()),
         identical_groups=len(copies),
         identical_documents=sum(copies),
         missing_values=int(data.n_missing.sum()),

@@ -432,10 +432,11 @@ def _labels(utility: Matrix, n_labels: int) -> Integers:
     return n_labels - 1 - np.searchsorted(sizes, rank, side="right")
 
 
-N_INFORMATIVE, N_UNIFORM, N_TAILS, N_COUNTS, N_OF_QUERY = 20, 30, 24, 18, 4
+# How many features of each kind there are, in the order in which they are drawn.
+WEB_KINDS = {"informative": 20, "copy 1 of": 20, "copy 2 of": 20, "uniform": 30, "tail": 24, "count": 18, "query": 4}
 COPY_WEIGHTS = (0.9, 0.6)  # of the informative feature in its first and its second copy
 
-N_FEATURES = N_INFORMATIVE * (1 + len(COPY_WEIGHTS)) + N_UNIFORM + N_TAILS + N_COUNTS + N_OF_QUERY
+N_FEATURES, N_OF_QUERY = sum(WEB_KINDS.values()), WEB_KINDS["query"]
 # Random words of 64 bits per document: two uniform numbers each, of which the last two are noise on its utility.
 WORDS_PER_DOCUMENT = (N_FEATURES + 2) // 2
 
@@ -484,7 +485,8 @@ def make_web(n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32)
     (dtype('float32'), ('informative 18', 'copy 1 of 15', 'tail 12'))
     """
     offsets = _offsets(n_queries, seed, dtype)
-    order, names = Draws(_generator(seed, 1)).order(N_FEATURES), _names()
+    order = Draws(_generator(seed, 1)).order(N_FEATURES)
+    names = [f"{kind} {number}" for kind, n in WEB_KINDS.items() for number in range(1, n + 1)]
     X = np.empty((offsets[-1], N_FEATURES), dtype, order="F")  # the order in which populations are scored
     y = np.empty(len(X), np.int64)
     for first in range(0, n_queries, QUERIES_OF_A_BLOCK):
@@ -539,8 +541,8 @@ def _block(lengths: Integers, seed: int, block: int) -> tuple[Floats, Integers]:
     of_query = _uniform(seed, 2 * block + 2, len(lengths), (N_OF_QUERY + 2) // 2)
     uniform = _uniform(seed, 2 * block + 3, int(lengths.sum()), WORDS_PER_DOCUMENT)
     values, noise = uniform[:, :N_FEATURES], uniform[:, N_FEATURES:]
-    kinds = (N_INFORMATIVE, *(N_INFORMATIVE for _ in COPY_WEIGHTS), N_UNIFORM, N_TAILS, N_COUNTS, N_OF_QUERY)
-    informative, *copies, _, tails, counts, constant = np.split(values, np.cumsum(kinds)[:-1], axis=1)
+    ends = np.cumsum(list(WEB_KINDS.values()))
+    informative, *copies, _, tails, counts, constant = np.split(values, ends[:-1], axis=1)
     for share, copy in zip(COPY_WEIGHTS, copies, strict=True):
         copy *= np.float32(1 - share)
         copy += np.float32(share) * informative
@@ -571,14 +573,3 @@ def _uniform(seed: int, counter: int, n_rows: int, n_words: int) -> Floats:
 
 def _generator(seed: int, counter: int) -> np.random.Philox:
     return np.random.Philox(key=np.array([seed, counter], np.uint64))
-
-
-def _names() -> list[str]:
-    """Return the names of the features in the order in which `_block` draws them."""
-    informative = range(1, N_INFORMATIVE + 1)
-    kinds = {"uniform": N_UNIFORM, "tail": N_TAILS, "count": N_COUNTS, "query": N_OF_QUERY}
-    return [
-        *(f"informative {j}" for j in informative),
-        *(f"copy {copy} of {j}" for copy in range(1, len(COPY_WEIGHTS) + 1) for j in informative),
-        *(f"{kind} {number}" for kind, n in kinds.items() for number in range(1, n + 1)),
-    ]

@@ -16,36 +16,10 @@ from moerank.checks import check_room
 from moerank.data import inputs, scaling
 from moerank.data.costs import FeatureCosts
 from moerank.kernels.compiled import read_only
-from moerank.kernels.pair_pass import PairGroups, enumerate_pairs
+from moerank.kernels.counted_sums import LabelRuns
+from moerank.kernels.pair_pass import PairGroups, worse_rows
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, eq=False)
-class LabelRuns:
-    """The documents of each query by label. A run holds the documents of one label in one query."""
-
-    run: NDArray[np.int32]  # of each document; runs count by query, then by label, the least first
-    first: Integers  # query q has the runs first[q] to first[q + 1]
-    n_worse: Integers  # documents of the query that are worse than those of a run
-    n_better: Integers  # documents that are better
-    n_pairs_of: Integers  # preference pairs of each query
-
-    @classmethod
-    def of(cls, y: Integers, offsets: Integers) -> Self:
-        """Find the runs of documents with labels `y` in queries that begin at `offsets`; O(n log n) for n documents."""
-        order = np.lexsort((y, np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))))
-        begins = np.append(True, np.diff(y[order]) != 0)
-        begins[offsets[:-1]] = True
-        run = np.empty(len(y), np.int32)
-        run[order] = np.cumsum(begins, dtype=np.int32)
-        run -= 1
-        begin = np.flatnonzero(begins)
-        first = np.searchsorted(begin, offsets)
-        size, n_runs = np.diff(begin, append=len(y)), np.diff(first)
-        n_worse = begin - np.repeat(offsets[:-1], n_runs)
-        n_better = np.repeat(offsets[1:], n_runs) - begin - size
-        return cls(run, first, n_worse, n_better, np.add.reduceat(n_worse * size, first[:-1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +53,7 @@ class PreferencePairs:
         beaten = runs.n_worse[runs.run]
         first = np.concatenate(([0], np.cumsum(beaten[beaten > 0]))).astype(np.int64)
         winner = np.flatnonzero(beaten).astype(np.int32)
-        better, worse = enumerate_pairs(y, offsets, int(first[-1]))
+        better, worse = np.repeat(winner, beaten[winner]), worse_rows(y, offsets, int(first[-1]))
         return cls(better, worse, first, winner)
 
     @property
@@ -261,7 +235,7 @@ class RankingData:
     @property
     def n_pairs(self) -> int:
         """Number of preference pairs."""
-        return int(self.label_runs.n_pairs_of.sum())
+        return self.label_runs.n_pairs
 
     @property
     def pairs(self) -> PreferencePairs:

@@ -150,17 +150,13 @@ class BitSearch(Algorithm):  # type: ignore[misc]
     def _initialize_infill(self) -> Population | None:
         given = self._given()
         missing = self.pop_size - len(given)
-        return self._first_batch(given, self._start(missing) if missing > 0 else self.X[:0])
+        return self._batch(self._start(missing) if missing > 0 else self.X[:0], given)
 
     def _initialize_advance(self, infills: Population, **kwargs: object) -> None:
         self._select(infills)
 
     def _infill(self) -> Population | None:
-        X = self._strings(self._mate())
-        if not len(X):
-            self._refuse_or_end()
-            return None
-        return Population.new("X", X[self._sent(X)])
+        return self._batch(self._mate())
 
     def _advance(self, infills: Population | None = None, **kwargs: object) -> None:
         if infills is not None:
@@ -186,13 +182,16 @@ class BitSearch(Algorithm):  # type: ignore[misc]
         )
         return population[self._checked(np.array([individual.X for individual in population])).any(axis=1)]
 
-    def _first_batch(self, given: Population, X: Mask) -> Population | None:
-        """Return the given individuals, which may be evaluated, with those of the strings `X`."""
-        population = Population.merge(given, Population.new("X", self._strings(X)))
-        if not len(population):
-            self._refuse_or_end()
-            return None
-        return population[self._sent(np.array([individual.X for individual in population]))]
+    def _batch(self, X: Mask, given: Population | None = None) -> Population | None:
+        """Return the strings `X` as individuals, after given ones, which may be evaluated; None ends the search."""
+        batch = Population.new("X", self._strings(X))
+        batch = batch if given is None else Population.merge(given, batch)
+        if len(batch):
+            return batch[self._sent(np.array([individual.X for individual in batch]))]
+        if not len(self.X):
+            raise ValueError(f"{type(self).__name__}: every string of the initial population is empty")
+        self.termination.force_termination = True
+        return None
 
     def _strings(self, X: Mask) -> Mask:
         """Return the non-empty rows, repaired."""
@@ -205,11 +204,6 @@ class BitSearch(Algorithm):  # type: ignore[misc]
     def _sent(self, X: Mask) -> Integers:
         """Return the rows of a batch that are evaluated."""
         return np.arange(len(X)) if self.sends_copies else first_of_equals(X)
-
-    def _refuse_or_end(self) -> None:
-        if not len(self.X):
-            raise ValueError(f"{type(self).__name__}: every string of the initial population is empty")
-        self.termination.force_termination = True
 
     def _checked(self, X: Array) -> Mask:
         n_var = self.problem.n_var

@@ -45,7 +45,7 @@ class SparseEA(BitSearch):
     sends_copies = True
 
     def _initialize_infill(self) -> Population | None:
-        return self._first_batch(Population.empty(), np.eye(self.problem.n_var, dtype=np.bool_))
+        return self._batch(np.eye(self.problem.n_var, dtype=np.bool_))
 
     def _infill(self) -> Population | None:
         return super()._initialize_infill() if self.n_iter == 2 else super()._infill()

@@ -128,11 +128,13 @@ class Staircase(BitSearch):
         given = np.empty((0, self.problem.n_var), np.bool_) if offer is None else offer(n // 2)
         return np.concatenate((given, self._random_strings(n - len(given))))
 
-    def _first_batch(self, given: Population, X: Mask) -> Population | None:
+    def _batch(self, X: Mask, given: Population | None = None) -> Population | None:
+        if given is None:
+            return super()._batch(X)
         evaluations = getattr(self.termination, "n_max_evals", FULL_SIZE_AT)
         has_singles = self.problem.n_var <= SHARE_OF_SINGLES * evaluations and "single ones" not in self.without
         n_singles = self.problem.n_var if has_singles else 0
-        return super()._first_batch(given, np.concatenate((np.eye(n_singles, self.problem.n_var, dtype=np.bool_), X)))
+        return super()._batch(np.concatenate((np.eye(n_singles, self.problem.n_var, dtype=np.bool_), X)), given)
 
     def _random_strings(self, n: int) -> Mask:
         largest = getattr(self.problem, "most_ones", None)

@@ -4,8 +4,6 @@ A linear algebra library chooses its code, and with it the order of a sum, by th
 the rows, and NumPy's `einsum` uses no such library.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -43,8 +41,7 @@ def square(A: Matrix) -> Matrix:
     rows[:n_features] = A
     panels = np.ascontiguousarray(rows.reshape(n_vectors, VECTOR_WIDTH, n_documents).transpose(0, 2, 1))
     total = np.zeros((len(rows), len(rows)))
-    _subtract_square(panels.reshape(-1, VECTOR_WIDTH), total)
-    _turn_and_mirror(total)
+    _write_square(panels.reshape(-1, VECTOR_WIDTH), total)
     return np.ascontiguousarray(total[:n_features, :n_features])
 
 
@@ -56,8 +53,8 @@ def plus_ridge(A: Matrix, alpha: float) -> Matrix:
 
 
 @kernel
-def _subtract_square(panels: Matrix, total: Matrix) -> None:
-    """Subtract A Aᵀ from the upper triangle of `total`; for each eight rows of A, `panels` has its columns in order."""
+def _write_square(panels: Matrix, total: Matrix) -> None:
+    """Write A Aᵀ to `total`, which is 0; for each eight rows of A, `panels` has its columns in order."""
     flat, n_vectors = panels.reshape(-1), total.shape[1] // VECTOR_WIDTH
     n, target = len(panels) // n_vectors, total.reshape(-1, VECTOR_WIDTH)
     for begin in range(0, n_vectors, PANELS_ABREAST):
@@ -65,15 +62,9 @@ def _subtract_square(panels: Matrix, total: Matrix) -> None:
             for panel in range(begin, min(v + 1, begin + PANELS_ABREAST)):
                 at, row = panel * n * VECTOR_WIDTH, panel * VECTOR_WIDTH * n_vectors + v
                 subtract_products(flat, at, VECTOR_WIDTH, panels, v * n, 1, n, target, row, n_vectors)
-
-
-@kernel
-def _turn_and_mirror(A: Matrix) -> None:
-    """Change the sign of the upper triangle, and copy it to the lower one."""
-    for i in range(len(A)):
-        for j in range(i, len(A)):
-            A[i, j] = 0.0 - A[i, j]
-            A[j, i] = A[i, j]
+    for i in range(len(total)):  # the upper triangle has the sums with the other sign
+        for j in range(i, len(total)):
+            total[i, j] = total[j, i] = 0.0 - total[i, j]
 
 
 @kernel

@@ -185,9 +185,13 @@ def read_only(array: A) -> A:
     return view
 
 
-def is_on_disk(function: Callable[..., object]) -> bool:
-    """Whether machine code of a kernel is on disk, so that its first call need not compile."""
-    return any(Path(each._cache_file._index_path).exists() for each in function._cache._caches)  # type: ignore[attr-defined]
+def is_on_disk(function: Callable[..., object], types: object = None) -> bool:
+    """Whether machine code of a kernel for some types of arguments is on disk; without `types`, for any."""
+    for each in function._cache._caches:  # type: ignore[attr-defined]
+        with suppress(OSError, *DAMAGED):
+            if any(types in (None, key[0]) for key in each._cache_file._load_index()):
+                return True
+    return False
 
 
 def compile_ahead(
@@ -223,8 +227,9 @@ def compile_ahead(
 def missing(groups: Iterable[str]) -> list[Entry]:
     """Return the entries of some groups whose kernels are not on disk, the slowest first."""
     recorded = json.loads(RECORDED.read_text())
-    entries = [entry for group in groups for entry in recorded[group] if not is_on_disk(_kernel(entry[0]))]
-    return sorted(entries, key=lambda entry: -entry[2])
+    entries = (entry for group in groups for entry in recorded[group])
+    left = [entry for entry in entries if not is_on_disk(_kernel(entry[0]), _types(entry[1]))]
+    return sorted(left, key=lambda entry: -entry[2])
 
 
 def end_with(parent: int) -> None:
@@ -239,7 +244,11 @@ def end_with(parent: int) -> None:
 
 
 def _compile(name: str, types: str) -> None:
-    _kernel(name).compile(eval(types, dict(vars(numba.types))))  # of our own file
+    _kernel(name).compile(_types(types))
+
+
+def _types(text: str) -> object:
+    return eval(text, dict(vars(numba.types)))  # of our own file
 
 
 def _kernel(name: str) -> Any:

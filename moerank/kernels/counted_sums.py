@@ -1,10 +1,11 @@
-"""Sums by sorting: over the pairs of documents within the margin, without a list, and of the density of a sample."""
+"""Runs of labels, and sums by sorting: over the pairs within the margin without a list, and of a sample's density."""
 
-from __future__ import annotations
-
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moerank.arrays import Integers, Vector
 from moerank.kernels.algebra import largest
@@ -17,29 +18,58 @@ TERMS = 22
 BANDWIDTHS_REACHED = 10.0
 
 
-class LabelledPairs:
-    """All preference pairs of labelled queries: (i, j) of one query with yᵢ > yⱼ.
+@dataclass(frozen=True, eq=False)
+class LabelRuns:
+    """The documents of each query by label. A run holds the documents of one label in one query.
 
-    The relevance labels y (n_documents,) may have any number of values; `offsets` (n_queries + 1,) say where the
-    queries begin. `n_better` and `n_worse` (n_documents,) count the better and worse documents in each document's
-    query. O(m log m) for m documents.
-
-    >>> pairs = LabelledPairs(np.array([2, 0, 1, 1]), np.array([0, 4]))
-    >>> pairs.n_pairs, pairs.n_worse.tolist()
+    >>> runs = LabelRuns.of(np.array([2, 0, 1, 1]), np.array([0, 4]))
+    >>> runs.n_pairs, runs.n_worse[runs.run].tolist()
     (5, [3, 0, 1, 1])
-    >>> near = MarginPairs(pairs, np.array([2.0, 0.5, 1.5, 0.0]))
+    >>> near = MarginPairs(runs, np.array([2.0, 0.5, 1.5, 0.0]))
     >>> near.n_pairs, near.n_worse.tolist(), near.n_better.tolist()
     (2, [1, 0, 0, 1], [0, 1, 1, 0])
     >>> float(near.loss)  # (1 − 2 + 1.5)² + (1 − 0 + 0.5)²
     2.5
     """
 
-    def __init__(self, y: Integers, offsets: Integers) -> None:
-        self.offsets = read_only(offsets)
-        self.level, self.n_levels = _levels(y, offsets)
-        everything = MarginPairs(self, np.zeros(len(y)))
-        self.n_better, self.n_worse = everything.n_better, everything.n_worse
-        self.n_pairs = everything.n_pairs
+    offsets: Integers  # query q has the documents offsets[q] to offsets[q + 1]
+    run: NDArray[np.int32]  # of each document; runs count by query, then by label, the least first
+    first: Integers  # query q has the runs first[q] to first[q + 1]
+    n_worse: Integers  # documents of the query that are worse than those of a run
+    n_better: Integers  # documents that are better
+    n_pairs_of: Integers  # preference pairs of each query
+
+    @classmethod
+    def of(cls, y: Integers, offsets: Integers) -> Self:
+        """Find the runs of documents with labels `y` in queries that begin at `offsets`; O(n log n) for n documents."""
+        order = np.lexsort((y, np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))))
+        begins = np.append(True, np.diff(y[order]) != 0)
+        begins[offsets[:-1]] = True
+        run = np.empty(len(y), np.int32)
+        run[order] = np.cumsum(begins, dtype=np.int32)
+        run -= 1
+        begin = np.flatnonzero(begins)
+        first = np.searchsorted(begin, offsets)
+        size, n_runs = np.diff(begin, append=len(y)), np.diff(first)
+        n_worse = begin - np.repeat(offsets[:-1], n_runs)
+        n_better = np.repeat(offsets[1:], n_runs) - begin - size
+        n_pairs_of = np.add.reduceat(n_worse * size, first[:-1])
+        return cls(read_only(offsets), run, first, n_worse, n_better, n_pairs_of)
+
+    @property
+    def n_pairs(self) -> int:
+        """The number of preference pairs."""
+        return int(self.n_pairs_of.sum())
+
+    @cached_property
+    def n_labels(self) -> Integers:
+        """The number of different labels in each query."""
+        return np.diff(self.first)
+
+    @cached_property
+    def level(self) -> Integers:
+        """The rank of the label of each document among those of its query, from 0 on."""
+        return np.asarray(self.run - np.repeat(self.first[:-1], np.diff(self.offsets)), np.int64)
 
 
 class MarginPairs:
@@ -53,10 +83,10 @@ class MarginPairs:
     sums of the documents that the margin reaches.
     """
 
-    def __init__(self, pairs: LabelledPairs, z: Vector) -> None:
-        self._pairs = pairs
+    def __init__(self, runs: LabelRuns, z: Vector) -> None:
+        self._runs = runs
         # A constant added to a query's scores changes nothing but the rounding.
-        self._order, self._reach, self._z = _sort_by_score(np.asarray(z, np.float64), pairs.offsets)
+        self._order, self._reach, self._z = _sort_by_score(np.asarray(z, np.float64), runs.offsets)
         counts = self._sums(np.ones(len(z)))
         self.n_better, self.n_worse = (count.astype(np.int64) for count in counts)
         self.n_pairs = int(self.n_worse.sum())
@@ -92,17 +122,8 @@ class MarginPairs:
         return self._sums(self._z)
 
     def _sums(self, values: Vector) -> tuple[Vector, Vector]:
-        pairs = self._pairs
-        return _sums_over_pairs(values, pairs.level, pairs.n_levels, pairs.offsets, self._order, self._reach)
-
-
-def _levels(y: Integers, offsets: Integers) -> tuple[Integers, Integers]:
-    """Return the rank of each label in its query, 0, 1, … in increasing order, and the number of labels there."""
-    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    labels, label = np.unique(y, return_inverse=True)
-    runs, run = np.unique(query * len(labels) + label, return_inverse=True)
-    first = np.searchsorted(runs, np.arange(len(offsets)) * len(labels))
-    return run - first[query], np.diff(first)
+        runs = self._runs
+        return _sums_over_pairs(values, runs.level, runs.n_labels, runs.offsets, self._order, self._reach)
 
 
 @kernel

@@ -5,8 +5,6 @@ ones of that size that a step touches. It reads C once to see how the feature ju
 goes query by query, changes C and U there and sums the errors of the next step.
 """
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import numpy as np

@@ -7,8 +7,6 @@ processors with narrower registers LLVM splits them; the arithmetic, and so ever
 Arrays of lanes are C-contiguous with shape ``(n, lanes(dtype))``. There is no bounds check.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
@@ -17,6 +15,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.base import BaseContext
+from numba.core.datamodel import DataModelManager
 from numba.core.typing.templates import AbstractTemplate, Signature, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
@@ -57,7 +56,7 @@ class LaneType(types.Type):
 
 @register_model(LaneType)
 class _LaneModel(models.PrimitiveModel):
-    def __init__(self, manager: models.DataModelManager, lane_type: LaneType) -> None:
+    def __init__(self, manager: DataModelManager, lane_type: LaneType) -> None:
         super().__init__(manager, lane_type, lane_type.llvm)
 
 

@@ -6,8 +6,6 @@ up to 10^22 is one exact quotient of two doubles, hence correctly rounded (Cling
 accurately, 1990). The caller converts all other values.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

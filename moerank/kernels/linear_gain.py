@@ -13,8 +13,6 @@ Few documents of a query can reach the first `depth` ranks: deal the documents i
 `depth` classes reach the smallest of their scores. The documents at or above this floor are ranked by counting.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, TypeAlias

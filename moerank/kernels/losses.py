@@ -8,8 +8,6 @@ document, its value is
 so the pairs are needed once per round, for the potentials π, and not once per feature.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -221,23 +219,16 @@ def best_stump(
 
 
 @kernel
-def top_one_probabilities(z: Vector, offsets: Integers) -> Vector:
-    """Return the softmax of the scores z (n_documents,) inside every query: how likely each document is to be first."""
-    p = np.empty(len(z))
-    for q in range(len(offsets) - 1):
-        _softmax(z[offsets[q] : offsets[q + 1]], p[offsets[q] : offsets[q + 1]])
-    return p
+def descend(X: Matrix, y: Vector, offsets: Integers, rate: float, n_epochs: int) -> Matrix:
+    """Minimise the cross entropy −Σ target log p from w = 0.
 
-
-@kernel
-def descend(X: Matrix, target: Vector, offsets: Integers, rate: float, n_epochs: int) -> Matrix:
-    """Minimise the cross entropy −Σ target log p, p the top-one probabilities of Xw, from w = 0.
-
-    An epoch takes one step for each query, in order: w ← w − rate Σ (p − target) x over its documents. `target` are
-    probabilities inside every query. Return the weights after each epoch, shape (n_epochs, n_features).
-    O(n_documents · n_features) an epoch.
+    p and the target are the softmax of Xw and of the labels y inside every query: how likely each document is to be
+    first. An epoch takes one step for each query, in order: w ← w − rate Σ (p − target) x over its documents. Return
+    the weights after each epoch, shape (n_epochs, n_features). O(n_documents · n_features) an epoch.
     """
-    n_features = X.shape[1]
+    n_features, target = X.shape[1], np.empty(len(X))
+    for q in range(len(offsets) - 1):
+        _softmax(y[offsets[q] : offsets[q + 1]], target[offsets[q] : offsets[q + 1]])
     columns = X.T.copy()  # with documents innermost in the one product, features in the other, both are vectorised
     W = np.empty((n_epochs, n_features))
     w = np.zeros(n_features)

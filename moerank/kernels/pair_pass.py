@@ -1,7 +1,5 @@
 """Passes over preference pairs for a vector of individuals at once, and the list of these pairs."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import numpy as np
@@ -16,19 +14,17 @@ PairGroups: TypeAlias = tuple[Integers, NDArray[np.int32], NDArray[np.int32]]
 
 
 @kernel
-def enumerate_pairs(y: Integers, offsets: Integers, n_pairs: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return better and worse row of each of the `n_pairs` pairs, by query, then better row, then worse row."""
-    better = np.empty(n_pairs, np.int32)
+def worse_rows(y: Integers, offsets: Integers, n_pairs: int) -> NDArray[np.int32]:
+    """Return the worse row of each of the `n_pairs` pairs, by query, then better row, then worse row."""
     worse = np.empty(n_pairs, np.int32)
     k = 0
     for q in range(len(offsets) - 1):
         for i in range(offsets[q], offsets[q + 1]):
             for j in range(offsets[q], offsets[q + 1]):
                 if y[i] > y[j]:
-                    better[k] = i
                     worse[k] = j
                     k += 1
-    return better, worse
+    return worse
 
 
 @kernel

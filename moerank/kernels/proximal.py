@@ -11,8 +11,6 @@ next. So the weights of an individual do not depend on the others. `proximal_lan
 `CountedPairs` of `moerank.training.pairs` for pairs that are counted.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -10,8 +10,6 @@ In a query with n documents and runs of labels a pass over its pairs takes O(n²
 single precision; up to some 5,000 documents that is faster than sorting the scores.
 """
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import numpy as np

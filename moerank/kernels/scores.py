@@ -1,7 +1,5 @@
 """Scores of a population of linear rankers, with the same bits wherever an individual or a document stands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

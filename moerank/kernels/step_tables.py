@@ -4,8 +4,6 @@ A *cell* is a bin of a feature. The cells of feature f are the numbers ``first[f
 of a document is its `code`, from 0.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

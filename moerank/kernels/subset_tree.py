@@ -9,8 +9,6 @@ without the rows R, and with L Lᵀ = M_RR and V = L⁻¹ M_R the other rows bec
 column of M. Units that a node keeps for ever need no rows, so nodes get cheaper with their depth.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

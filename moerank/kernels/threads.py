@@ -1,7 +1,5 @@
 """Threads that share work, and linear algebra on one thread: reproducible, and on small matrices faster."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections import Counter
@@ -11,15 +9,12 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
 from threading import Lock, get_ident
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
 from moerank.arrays import Array
 from moerank.checks import most_workers
-
-if TYPE_CHECKING:
-    from threadpoolctl import LibController
 
 Piece = TypeVar("Piece")
 Returned = TypeVar("Returned")

@@ -5,8 +5,6 @@ TILE`` and the next three in tile t. Each query begins with a vector of its own;
 are finite.
 """
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Base classes of rankers: estimators of scikit-learn that are fitted to ranking data."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 from copy import copy

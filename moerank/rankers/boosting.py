@@ -283,10 +283,7 @@ class FRank(StumpBoosting):
         return 0.5 * math.log(max(right, least) / max(wrong, least))
 
     def _importance(self, train: RankingData) -> Matrix:
-        pairs = train.pairs
-        query = np.searchsorted(train.offsets, np.arange(train.n_documents), side="right") - 1
-        n_pairs = np.bincount(query[pairs.better], minlength=train.n_queries)
-        return 1.0 / np.maximum(n_pairs, 1)[query]
+        return np.repeat(1.0 / np.maximum(train.label_runs.n_pairs_of, 1), np.diff(train.offsets))
 
 
 MEASURES = {"map": MAP(), "ndcg": NDCG(10, convention="letor", short_queries="own_length")}

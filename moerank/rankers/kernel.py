@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from moerank.arrays import Matrix
 from moerank.checks import Count, Positive, check_room
 from moerank.data import RankingData
-from moerank.kernels.counted_sums import LabelledPairs
+from moerank.kernels.counted_sums import LabelRuns
 from moerank.kernels.threads import one_blas_thread
 from moerank.rankers.base import Grid, Ranker
 from moerank.scikit_learn import clone
@@ -35,7 +35,7 @@ class KernelRanker(Ranker):
         """Fix the feature map on the data, and return the table for all C: kernel values or mapped documents."""
         raise TypeError(f"{type(self).__name__} does not implement _prepare")
 
-    def _solve(self, table: Matrix, pairs: LabelledPairs) -> Minimum:
+    def _solve(self, table: Matrix, pairs: LabelRuns) -> Minimum:
         """Return the weights for one C, and the steps that led to them."""
         raise TypeError(f"{type(self).__name__} does not implement _solve")
 
@@ -105,7 +105,7 @@ class KernelMapRanker(KernelRanker):
         self._draw_map(train.X64)
         return self._image(train.X64[documents.rows])
 
-    def _solve(self, table: Matrix, pairs: LabelledPairs) -> Minimum:
+    def _solve(self, table: Matrix, pairs: LabelRuns) -> Minimum:
         return solve_with_features(table, pairs, self.C, self.tol)
 
 
@@ -180,7 +180,7 @@ class RankNystrom(KernelMapRanker):
     def _image(self, X: Matrix) -> Matrix:
         return rbf_kernel(X, self.landmarks_, self.gamma) @ self.whitening_
 
-    def _solve(self, table: Matrix, pairs: LabelledPairs) -> Minimum:
+    def _solve(self, table: Matrix, pairs: LabelRuns) -> Minimum:
         # The mapped features are the kernel's principal axes on the landmarks, so nearly uncorrelated.
         return solve_with_features(table, pairs, self.C, self.tol, hessian_diagonal(table, pairs, self.C))
 
@@ -318,7 +318,7 @@ class KernelRankSVM(KernelRanker):
             K[begin:end, :end] = rbf_kernel(X[begin:end], X[:end], self.gamma)
         return K
 
-    def _solve(self, table: Matrix, pairs: LabelledPairs) -> Minimum:
+    def _solve(self, table: Matrix, pairs: LabelRuns) -> Minimum:
         minimum = solve_with_kernel(table, pairs, self.C, self.tol)
         return minimum._replace(x=minimum.x[0])
 

@@ -390,8 +390,7 @@ class BaggedLambdaMART(Ranker):
         if validation is not None:
             validation = validation.with_features(self.varying_)
         rng = np.random.default_rng(self.random_state)
-        starts = train.offsets[:-1]
-        teaching = np.flatnonzero(np.maximum.reduceat(train.y, starts) > np.minimum.reduceat(train.y, starts))
+        teaching = np.flatnonzero(train.label_runs.n_pairs_of)
         size = max(1, round(self.query_share * len(teaching)))
         members = []
         for _ in range(self.n_bags):

@@ -6,7 +6,7 @@ from moerank.arrays import Matrix
 from moerank.checks import Count, Positive
 from moerank.data import RankingData
 from moerank.kernels.compiled import read_only
-from moerank.kernels.losses import descend, top_one_probabilities
+from moerank.kernels.losses import descend
 from moerank.rankers.base import Grid, LinearRanker
 from moerank.training.sorted import PairedDocuments
 
@@ -67,7 +67,7 @@ class ListNet(LinearRanker):
     def _weights(self, train: RankingData) -> Matrix:
         documents = PairedDocuments.of(train)
         X, offsets = train.X64[documents.rows], read_only(documents.pairs.offsets)
-        target = top_one_probabilities(train.y[documents.rows].astype(float), offsets)
-        W: Matrix = descend(X, target, offsets, float(self.learning_rate), self.n_epochs)
+        y = train.y[documents.rows].astype(float)
+        W: Matrix = descend(X, y, offsets, float(self.learning_rate), self.n_epochs)
         self.epoch_coefs_ = self.path_coefs_ = self._everywhere(W)
         return W[-1].copy()

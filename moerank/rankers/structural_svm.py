@@ -10,7 +10,7 @@ from moerank.checks import Count, Positive
 from moerank.data import RankingData
 from moerank.kernels.algebra import product, square
 from moerank.kernels.counted_ranks import most_violated_rankings
-from moerank.kernels.counted_sums import LabelledPairs, MarginPairs
+from moerank.kernels.counted_sums import MarginPairs
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.arguments import varying_in_queries
 from moerank.rankers.base import Grid, LinearRanker
@@ -215,10 +215,8 @@ class RankSVMStruct(CuttingPlaneRanker):
         return [{"C": 1e-5 * 2.0**k} for k in range(20)]
 
     def _separation(self, train: RankingData) -> Separation:
-        pairs = LabelledPairs(train.y, train.offsets)
-
         def separate(w: Matrix) -> tuple[Matrix, float]:
-            near = MarginPairs(pairs, product(train.X64, w))
+            near = MarginPairs(train.label_runs, product(train.X64, w))
             surplus = (near.n_worse - near.n_better).astype(np.float64)
             return product(train.X64.T, surplus) / train.n_queries, near.n_pairs / train.n_queries
 

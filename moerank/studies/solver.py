@@ -319,11 +319,10 @@ def identity_of(value: object, where: str, *, without: tuple[str, ...] = ()) -> 
     -----
     An estimator is described by its class and parameters, an array by a digest of its bytes, another object by its
     class and its state, as ``__getstate__`` returns it. A function or class is described by its name, its source text,
-    its defaults, the values that
-    it closes over, and its attribute ``version``; in moerank, or in a language other than Python, by its name only. The
-    description does not cover other functions and modules that the source text names, or files that it reads: set
-    ``version``, a text of your choice, and change it when they change. The source text comes from the file, so import a
-    module again after an edit.
+    its defaults, the values that it closes over, and its attribute ``version``; in moerank, or in a language other than
+    Python, by its name only. The description does not cover other functions and modules that the source text names, or
+    files that it reads: set ``version``, a text of your choice, and change it when they change. The source text comes
+    from the file, so import a module again after an edit.
 
     Examples
     --------

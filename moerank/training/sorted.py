@@ -12,7 +12,7 @@ from scipy.linalg.blas import dsymv
 from moerank.arrays import Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.kernels.algebra import product
-from moerank.kernels.counted_sums import LabelledPairs, MarginPairs
+from moerank.kernels.counted_sums import LabelRuns, MarginPairs
 from moerank.kernels.threads import one_blas_thread
 
 Inner: TypeAlias = Callable[[Vector, Vector], float]
@@ -47,22 +47,22 @@ class PairedDocuments:
     """
 
     rows: Mask
-    pairs: LabelledPairs
+    pairs: LabelRuns
 
     @classmethod
     def of(cls, data: RankingData) -> "PairedDocuments":
         """Return the documents of a data set, remembered with it."""
 
         def make() -> PairedDocuments:
-            paired = LabelledPairs(data.y, data.offsets).n_levels > 1
+            paired = data.label_runs.n_labels > 1
             sizes = np.diff(data.offsets)
             rows = np.repeat(paired, sizes)
-            return cls(rows, LabelledPairs(data.y[rows], np.append(0, np.cumsum(sizes[paired]))))
+            return cls(rows, LabelRuns.of(data.y[rows], np.append(0, np.cumsum(sizes[paired]))))
 
         return data.remember("paired documents", make)
 
 
-def solve_with_features(X: Matrix, pairs: LabelledPairs, C: float, tol: float, metric: Vector | None = None) -> Minimum:
+def solve_with_features(X: Matrix, pairs: LabelRuns, C: float, tol: float, metric: Vector | None = None) -> Minimum:
     """Minimise ½ ‖w‖² + (C / p) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² over w (n_features,).
 
     The pairs are those of the documents in the rows of X. It ends when the gradient is at most `tol` times that at
@@ -84,17 +84,17 @@ def solve_with_features(X: Matrix, pairs: LabelledPairs, C: float, tol: float, m
     return trust_region_newton(expand, np.zeros(X.shape[1]), tol=tol, inner=inner)
 
 
-def hessian_diagonal(X: Matrix, pairs: LabelledPairs, C: float) -> Vector:
+def hessian_diagonal(X: Matrix, pairs: LabelRuns, C: float) -> Vector:
     """Estimate the diagonal of the Hessian at w = 0, 1 + 2 (C / p) Σ (xᵢ − xⱼ)², for features X (n_documents, n).
 
     The estimate treats the documents of a pair as independent. O(n_documents · n).
     """
-    degree = (pairs.n_better + pairs.n_worse).astype(np.float64)
+    degree = (pairs.n_better + pairs.n_worse)[pairs.run].astype(np.float64)
     square = np.einsum("i,ij,ij->j", degree, X, X) - product(X.T, degree) ** 2 / degree.sum()
     return 1.0 + 2.0 * C / pairs.n_pairs * square.clip(0.0)
 
 
-def solve_with_kernel(K: Matrix, pairs: LabelledPairs, C: float, tol: float) -> Minimum:
+def solve_with_kernel(K: Matrix, pairs: LabelRuns, C: float, tol: float) -> Minimum:
     """Minimise ½ bᵀKb + (C / p) Σ max(0, 1 − (Kb)ᵢ + (Kb)ⱼ)² over b (n_documents,).
 
     A point is the array [b; Kb] (2, n_documents) and the inner product that of the functions Σ bᵢ k(xᵢ, ·), aᵀKb.
@@ -130,7 +130,7 @@ class HingeExpansion:
     gradient and products with the Hessian refer to the inner product of the minimisation.
     """
 
-    pairs: LabelledPairs
+    pairs: LabelRuns
     scale: float
     point: Vector
     z: Vector

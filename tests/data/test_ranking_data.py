@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from moerank.data import RankingData, describe, query_level_norm
-from moerank.data.ranking_data import LabelRuns, PreferencePairs
+from moerank.data.ranking_data import PreferencePairs
+from moerank.kernels.counted_sums import LabelRuns
 from moerank.metrics import NDCG
 from moerank.rankers import RankRLS
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from moerank.data.ranking_data import PreferencePairs
 from moerank.kernels.counted_ranks import most_violated_rankings
-from moerank.kernels.counted_sums import LabelledPairs, MarginPairs
+from moerank.kernels.counted_sums import LabelRuns, MarginPairs
 
 
 def explicit(y, offsets, z, s):
@@ -29,12 +29,12 @@ def explicit(y, offsets, z, s):
 
 
 def check(y, offsets, z, s):
-    pairs, expected = LabelledPairs(read_only(y), read_only(offsets)), explicit(y, offsets, z, s)
+    pairs, expected = LabelRuns.of(read_only(y), read_only(offsets)), explicit(y, offsets, z, s)
     near = MarginPairs(pairs, z)
     everything = PreferencePairs.of(y, offsets)
     assert pairs.n_pairs == len(everything)
-    np.testing.assert_array_equal(pairs.n_worse, np.bincount(everything.better, minlength=len(y)))
-    np.testing.assert_array_equal(pairs.n_better, np.bincount(everything.worse, minlength=len(y)))
+    np.testing.assert_array_equal(pairs.n_worse[pairs.run], np.bincount(everything.better, minlength=len(y)))
+    np.testing.assert_array_equal(pairs.n_better[pairs.run], np.bincount(everything.worse, minlength=len(y)))
     np.testing.assert_array_equal(near.n_worse, expected["n_worse"])
     np.testing.assert_array_equal(near.n_better, expected["n_better"])
     assert near.n_pairs == expected["n_worse"].sum()
@@ -75,7 +75,7 @@ def test_both_documents_of_a_pair_agree_at_the_edge_of_the_margin(seed, digits):
     rng = np.random.default_rng(seed)
     y, offsets = some_queries(rng, 4, sizes=(25, 25))
     z = rng.integers(0, 3 * 10**digits, len(y)) / 10.0**digits
-    near = MarginPairs(LabelledPairs(read_only(y), read_only(offsets)), z)
+    near = MarginPairs(LabelRuns.of(read_only(y), read_only(offsets)), z)
     assert near.n_worse.sum() == near.n_better.sum()
     np.testing.assert_array_equal(near.n_worse, explicit(y, offsets, z, z)["n_worse"])
 
