@@ -34,6 +34,8 @@ class LabelRuns:
 
     offsets: Integers  # query q has the documents offsets[q] to offsets[q + 1]
     run: NDArray[np.int32]  # of each document; runs count by query, then by label, the least first
+    row: NDArray[np.int32]  # documents by run, in their order within each
+    begin: Integers  # run r has the documents row[begin[r]] to row[begin[r + 1]]
     first: Integers  # query q has the runs first[q] to first[q + 1]
     n_worse: Integers  # documents of the query that are worse than those of a run
     n_better: Integers  # documents that are better
@@ -48,13 +50,13 @@ class LabelRuns:
         run = np.empty(len(y), np.int32)
         run[order] = np.cumsum(begins, dtype=np.int32)
         run -= 1
-        begin = np.flatnonzero(begins)
+        begin = np.append(np.flatnonzero(begins), len(y))
         first = np.searchsorted(begin, offsets)
-        size, n_runs = np.diff(begin, append=len(y)), np.diff(first)
-        n_worse = begin - np.repeat(offsets[:-1], n_runs)
-        n_better = np.repeat(offsets[1:], n_runs) - begin - size
-        n_pairs_of = np.add.reduceat(n_worse * size, first[:-1])
-        return cls(read_only(offsets), run, first, n_worse, n_better, n_pairs_of)
+        n_runs = np.diff(first)
+        n_worse = begin[:-1] - np.repeat(offsets[:-1], n_runs)
+        n_better = np.repeat(offsets[1:], n_runs) - begin[1:]
+        n_pairs_of = np.add.reduceat(n_worse * np.diff(begin), first[:-1])
+        return cls(read_only(offsets), run, order.astype(np.int32), begin, first, n_worse, n_better, n_pairs_of)
 
     @property
     def n_pairs(self) -> int:

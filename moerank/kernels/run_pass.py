@@ -112,12 +112,6 @@ def _add_all_pairs(score: Floats, chosen: Mask, margin: float, sums: Floats, run
 IDLE, RESIDUALS, CURVATURE = 0, 1, 2
 
 
-def rows_by_run(run: NDArray[np.int32], n_runs: int) -> tuple[NDArray[np.int32], Integers]:
-    """Return the documents sorted by run, in order of row within each, and where each run begins (n_runs + 1,)."""
-    row = np.argsort(run, kind="stable")
-    return row.astype(np.int32), np.searchsorted(run[row], np.arange(n_runs + 1))
-
-
 @kernel
 def centres(columns: Floats, offsets: Integers) -> Matrix:
     """Return the mean of each feature in each query, shape (n_features, n_queries); exact for a constant."""

@@ -288,11 +288,9 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
 def _orders_all(data: RankingData) -> Mask:
     """Return which features separate each label from the next in all queries, rising or falling, without a tie."""
     runs = data.label_runs
-    order = np.argsort(runs.run, kind="stable")
-    begins = np.flatnonzero(np.diff(runs.run[order], prepend=-1))
-    X = data.X[order]
-    least, greatest = np.minimum.reduceat(X, begins), np.maximum.reduceat(X, begins)
-    within: Integers = np.setdiff1d(np.arange(len(begins) - 1), runs.first[1:-1] - 1)
+    X, begin = data.X[runs.row], runs.begin[:-1]
+    least, greatest = np.minimum.reduceat(X, begin), np.maximum.reduceat(X, begin)
+    within: Integers = np.setdiff1d(np.arange(len(begin) - 1), runs.first[1:-1] - 1)
     rises, falls = greatest[:-1] < least[1:], least[:-1] > greatest[1:]
     return np.asarray(rises[within].all(axis=0) | falls[within].all(axis=0))
 

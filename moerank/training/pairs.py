@@ -23,7 +23,7 @@ from moerank.kernels import newton, proximal
 from moerank.kernels.algebra import factorise, plus_ridge, product, solve, square
 from moerank.kernels.lanes import lanes, word_type
 from moerank.kernels.pair_pass import curvature_pass, hinge_pass, pack_lanes, project, pull_back
-from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
+from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, run_pass
 from moerank.kernels.tiles import own_features
 from moerank.training.masks import Masks, n_ones
 from moerank.training.pair_moments import UNIT, PairMoments, Target, solve_positive_definite
@@ -355,17 +355,6 @@ class ListedPairs:
         return 0.5 * (result + result.T)
 
 
-def _pass_order(data: RankingData) -> tuple[Integers, NDArray[np.int32], Integers, Matrix]:
-    """Return queries with pairs, documents by run, the start of each run, and means (n_features, n_queries)."""
-
-    def make() -> tuple[Integers, NDArray[np.int32], Integers, Matrix]:
-        runs = data.label_runs
-        row, start = rows_by_run(runs.run, len(runs.n_worse))
-        return np.flatnonzero(runs.n_pairs_of), row, start, centres(data.columns, data.offsets)
-
-    return data.remember("rows of a pass", make)
-
-
 class CountedPairs:
     """All preference pairs of a data set; individuals may choose the pairs among some documents or queries.
 
@@ -517,8 +506,8 @@ class CountedPairs:
         They are those of `moerank.kernels.run_pass`, for the tasks of the individuals.
         """
         data, features = self.data, masks.features
-        queries_with_pairs, row, run_start, means = _pass_order(data)
-        order = queries_with_pairs, data.label_runs.first, run_start, row
+        runs, means = data.label_runs, data.remember("centres", lambda: centres(data.columns, data.offsets))
+        order = np.flatnonzero(runs.n_pairs_of), runs.first, runs.begin, runs.row
         own = own_features(features)
         width = lanes(precision)
         prefix = np.array([2**lane - 1 for lane in range(width)], word_type(width))
@@ -527,7 +516,7 @@ class CountedPairs:
         documents, queries = (
             NOBODY_CHOOSES if (chosen := masks.of_unit(unit)) is None else chosen for unit in ("document", "query")
         )
-        if len(queries_with_pairs):
+        if len(order[0]):
             columns = data.columns.reshape(-1).view(np.uint8)
             run_pass(
                 columns, data.columns.dtype == np.float32, means, data.offsets, order, own,
