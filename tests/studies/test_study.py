@@ -112,9 +112,7 @@ def test_results_of_older_data_are_named(tmp_path):
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_two_processes_share_the_work_and_one_takes_over_from_the_other(
-    tiny_problem_file, undisturbed, tmp_path, killed
-):
+def test_two_processes_share_the_work(tiny_problem_file, undisturbed, tmp_path, killed):
     other = subprocess.Popen([sys.executable, "-c", RUNNER, str(tiny_problem_file), str(tmp_path)])
     while other.poll() is None and not (tmp_path / "starts.log").exists():
         time.sleep(0.01)
