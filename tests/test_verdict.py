@@ -142,22 +142,8 @@ def test_the_sentence_says_what_the_tests_show(difference, spread, words):
 @pytest.mark.parametrize(
     ("decision", "difference", "advice", "headline", "sentence", "title"),
     [
-        (
-            "use",
-            -0.001,
-            "",
-            "Use 6 of 45 features",
-            "{}; estimated loss",
-            "{}, they score .001 below all 45, ",
-        ),
-        (
-            "use",
-            -0.05,
-            "",
-            "6 of 45 features, at a loss",
-            "{}; estimated loss",
-            "{}, they score .050 below all",
-        ),
+        ("use", -0.001, "", "Use 6 of 45 features", "{}; estimated loss", "{}, they score .001 below all 45, "),
+        ("use", -0.05, "", "6 of 45 features, at a loss", "{}; estimated loss", "{}, they score .050 below all"),
         (
             "loss",
             0.05,
@@ -166,30 +152,9 @@ def test_the_sentence_says_what_the_tests_show(difference, spread, words):
             "{}; estimated gain .050 ",
             "{}, they score .050 above all",
         ),
-        (
-            "keep",
-            0.05,
-            "B",
-            "Keep all 45 features",
-            "{}. B. 6 of 45 features; estimated gain",
-            "{}, 6 score .050 ab",
-        ),
-        (
-            "limits",
-            -0.05,
-            "B",
-            "Raise the limits",
-            "{}. B. 6 of 45 features; estimated loss",
-            "{}, 6 score .050 be",
-        ),
-        (
-            "none",
-            0.05,
-            "",
-            "6 of 45 features",
-            "{}; estimated gain .050 ",
-            "{}, they score .050 above all 45, ",
-        ),
+        ("keep", 0.05, "B", "Keep all 45 features", "{}. B. 6 of 45 features; estimated gain", "{}, 6 score .050 ab"),
+        ("limits", -0.05, "B", "Raise the limits", "{}. B. 6 of 45 features; estimated loss", "{}, 6 score .050 be"),
+        ("none", 0.05, "", "6 of 45 features", "{}; estimated gain .050 ", "{}, they score .050 above all 45, "),
     ],
 )
 def test_the_decision_comes_first_and_a_detected_loss_takes_it_back(

@@ -1,21 +1,18 @@
-"""The additive ranker: time of a search, of a subset beside LightGBM, of tuning, of scores, and of a Gram matrix.
+"""The additive ranker: time of a search, of tuning and of scores, and its test values beside the linear ranker's.
 
-    python tests/benchmarks/additive.py [--data DIR] [--shop shop.parquet] [--parts search subsets tuning serving gram]
+    python tests/benchmarks/additive.py [--data DIR] [--shop shop.parquet] [--parts search tuning serving]
 
-The searches are Staircase with 10,000 evaluations on fold 1. A subset is trained and scored on the test part; LightGBM
-has 100 trees of 10 leaves. The Gram matrix is that of 338,540 random documents with 136 features. `--shop` is a table
-of products with the columns relevance and query_id, 50 documents of each of 800 queries; without it that data set is
-left out. Times are of the processor, in one thread. Never fails a build.
+The searches are Staircase with 10,000 evaluations on fold 1. `--shop` is a table of products with the columns relevance
+and query_id, 50 documents of each of 800 queries; without it that data set is left out. Times are of the processor, in
+one thread. Never fails a build.
 """
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Iterator
 from pathlib import Path
 
 import frame
-import lightgbm
 import numpy as np
 import pandas as pd
 from rich.table import Table
@@ -23,12 +20,9 @@ from sklearn.datasets import load_svmlight_file
 
 import moerank as mr
 from moerank.rankers import AdditiveRLS
-from moerank.training.bins import Bins, step_moments
-from moerank.training.masks import read_masks
 
 NDCG = mr.NDCG(10)
 GOALS = {"MQ2008": 4, "OHSUMED": 6, "shop": 8}
-TREES = {"objective": "lambdarank", "num_threads": 1, "verbosity": -1, "num_leaves": 10, "seed": 0}
 Fold = tuple[mr.RankingData, ...]
 
 
@@ -90,38 +84,6 @@ def searches(folder: Path, shop_table: str) -> None:
     frame.show(table)
 
 
-def subsets(folder: Path, shop_table: str) -> None:
-    """Train and score 40 random subsets of 3 to 20 features, each alone."""
-    table = Table("data", "additive NDCG@10", "ms", "LightGBM NDCG@10", "ms", "ratio")
-    for name, (train, validation, test) in data_sets(folder, shop_table):
-        rng = np.random.default_rng(1)
-        varying = np.flatnonzero(np.ptp(train.X, axis=0) > 0)
-        masks = np.zeros((40, train.n_features), bool)
-        for row in masks:
-            row[rng.choice(varying, rng.integers(3, 21), replace=False)] = True
-        ranker = AdditiveRLS().tune(train, validation, metric=NDCG)
-        ranker = ranker.set_params(n_bins=16).fit(train)
-        few = {"min_data_in_leaf": max(1, round(0.0025 * train.n_documents))}
-
-        def additive(_: int, ranker=ranker, train=train, test=test, masks=masks) -> list[float]:
-            trained = (ranker.fit_population(train, feature_mask=mask[None]) for mask in masks)
-            return [NDCG.score(test, each.scores_of(test)[:, 0]) for each in trained]
-
-        def trees(_: int, train=train, test=test, masks=masks, few=few) -> list[float]:
-            values = []
-            for mask in masks:
-                part = lightgbm.Dataset(train.X[:, mask], train.y, group=np.diff(train.offsets))
-                model = lightgbm.train({**TREES, **few}, part, 100)
-                values.append(NDCG.score(test, model.predict(test.X[:, mask])))
-            return values
-
-        ours, own = frame.least_seconds(additive, 3)
-        theirs, other = frame.least_seconds(trees, 1)
-        times = [f"{1000 * seconds / len(masks):.2f}" for seconds in (ours, theirs)]
-        table.add_row(name, f"{np.mean(own):.4f}", times[0], f"{np.mean(other):.4f}", times[1], f"{theirs / ours:,.0f}")
-    frame.show(table)
-
-
 def tuning(folder: Path, shop_table: str) -> None:
     """Tune by validation, and compare test values on all features with those of RankRLS: five folds of LETOR's sets."""
     metrics = (NDCG, mr.NDCG(10, convention="letor"), mr.MAP())
@@ -147,20 +109,6 @@ def tuning(folder: Path, shop_table: str) -> None:
     frame.show(table)
 
 
-def gram() -> None:
-    """Count bins of a table as large as MSLR-WEB30K's training part on three folds."""
-    n, d = 338_540, 136
-    rng = np.random.default_rng(0)
-    qid = np.repeat(np.arange(n // 20 + 1), 120)[:n]
-    data = mr.RankingData(rng.standard_normal((n, d), dtype=np.float32), rng.choice(5, n), qid)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    moments = frame.least_seconds(lambda _: step_moments(data, Bins.of(data, 16), read_masks(data)), 1)
-    beyond = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / data.X.nbytes
-    table = Table("documents", "features", "columns", "seconds", "goal", "memory beyond the data, in sizes of it")
-    table.add_row(f"{n:,}", f"{d}", f"{len(moments[1].unit):,}", f"{moments[0]:.1f}", "15", f"{beyond:.2f}")
-    frame.show(table)
-
-
 def serving(folder: Path, shop_table: str) -> None:
     """Score the test part by the ten features that greedy steps take first."""
     table = Table("data", "documents", "ranker", "µs a document", "trees", "NDCG@10")
@@ -179,10 +127,10 @@ def serving(folder: Path, shop_table: str) -> None:
 
 def main() -> None:
     """Measure what was asked for."""
-    arguments = frame.arguments(__doc__, shop="", parts=["gram", "search", "subsets", "tuning", "serving"])
-    measures = {"search": searches, "subsets": subsets, "tuning": tuning, "serving": serving}
+    measures = {"search": searches, "tuning": tuning, "serving": serving}
+    arguments = frame.arguments(__doc__, shop="", parts=list(measures))
     for part in arguments.parts:
-        gram() if part == "gram" else measures[part](arguments.data, arguments.shop)
+        measures[part](arguments.data, arguments.shop)
 
 
 if __name__ == "__main__":

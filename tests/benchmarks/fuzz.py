@@ -1,11 +1,11 @@
 """Put mutated files of data through their readers, and compare what they read with exact readers.
 
-    python tests/benchmarks/fuzz.py [--kinds letor,csv,parquet] [--files 100000] [--seed 0]
+    python tests/benchmarks/fuzz.py [--kinds csv,parquet] [--files 100000] [--seed 0]
 
 A reader may return what the exact reader finds, to the bit, or raise a ValueError or OSError that names the file, of a
-LETOR or CSV file only if the exact reader refuses it, too. The exact readers are a plain loop, the `csv` module and
-pyarrow's `ParquetFile.read`. Anything else is a finding, and so is a call that takes over two seconds; exit code 1 if
-there is any. The first of each kind is kept in the folder that is printed.
+CSV file only if the exact reader refuses it, too. The exact readers are the `csv` module and pyarrow's
+`ParquetFile.read`; `tests/data/test_letor.py` has one for LETOR files. Anything else is a finding, and so is a call
+that takes over two seconds; exit code 1 if there is any. The first of each kind is kept in the folder that is printed.
 """
 
 import csv
@@ -28,9 +28,8 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from helpers.broken_letor import VALID, broken, judged, somewhere_else
+from helpers.broken_letor import somewhere_else
 
-import moerank.data.read.letor
 from moerank.data import load_table
 from moerank.data.read.table import MISSING
 
@@ -101,14 +100,6 @@ def compared(path, missing, expected):
         return "finding: other values"
     same = [data.y.tolist(), data.qid.tolist(), list(data.feature_names)] == others
     return "read" if same else "finding: other labels, queries or names"
-
-
-def try_letor(path, rng):
-    content = broken(rng, b"".join(VALID.splitlines(keepends=True)[:6]))
-    path.write_bytes(content)
-    moerank.data.read.letor.CHUNK = rng.choice((1, 7, 64, 300, 4096))
-    outcome = judged(path, content, missing=rng.choice((None, 0.25)), dtype=rng.choice((np.float64, np.float32)))
-    return outcome if outcome in ("read", "refused") else f"finding: {outcome}"
 
 
 def made_csv(rng):
@@ -214,7 +205,7 @@ def try_parquet(path, rng):
     return compared(path, None, expected)
 
 
-TRIES = {"letor": (try_letor, "broken.txt"), "csv": (try_csv, "table.csv"), "parquet": (try_parquet, "table.parquet")}
+TRIES = {"csv": (try_csv, "table.csv"), "parquet": (try_parquet, "table.parquet")}
 
 
 def main():

@@ -9,8 +9,6 @@ other work on the machine hardly counts. Never fails a build.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import frame
 import numpy as np
 from rich.table import Table
@@ -50,29 +48,19 @@ def wrapper(data: RankingData, without) -> list[int]:
     return order
 
 
-def seconds(data: RankingData) -> tuple[float, GreedyRankRLS]:
-    """Return the least time of seven selections, and the last of them."""
-    return frame.least_seconds(lambda _: GreedyRankRLS(FEATURES, ALPHA)._learn(data), 7)
-
-
-def against_wrappers(folder: Path) -> None:
-    """Compare the features and the times."""
+def main() -> None:
+    """Compare the features and the times on both data sets."""
+    folder = frame.arguments(__doc__).data
     table = Table("data", "method", "seconds", "ratio", "same features")
     for name in ("OHSUMED", "MQ2008"):
         train, _, _ = load_fold(folder / name / "Fold1")
-        ours, solver = seconds(train)
+        ours, solver = frame.least_seconds(lambda _, train=train: GreedyRankRLS(FEATURES, ALPHA)._learn(train), 7)
         table.add_row(name, "recursion", f"{ours:.4f}", "", "")
         for method in (downdating, retraining):
             theirs, order = frame.least_seconds(lambda _, method=method, train=train: wrapper(train, method), 1)
             same = "yes" if order == solver.order_.tolist() else "no"
             table.add_row(name, method.__name__, f"{theirs:.2f}", f"{theirs / ours:,.0f}", same)
     frame.show(table)
-
-
-def main() -> None:
-    """Measure both data sets."""
-    arguments = frame.arguments(__doc__)
-    against_wrappers(arguments.data)
 
 
 if __name__ == "__main__":

@@ -20,11 +20,12 @@ import frame
 import lightgbm
 import numpy as np
 import pandas as pd
-from additive import NDCG, TREES, Fold, example, shop
+from additive import NDCG, Fold, example, shop
 from rich.table import Table
 
 import moerank as mr
 
+TREES = {"objective": "lambdarank", "num_threads": 1, "verbosity": -1, "num_leaves": 10, "seed": 0}
 SIZES = (3, 5, 8, 10, 15, 20)
 MOST_FORWARD = 5
 """Features of forward selection, each step of which trains LightGBM on every feature that is left."""

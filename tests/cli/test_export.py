@@ -97,10 +97,7 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(command, run, tiny_res
     there = sorted(tmp_path.rglob("*"))
     for words, message in [
         (("run", "--format", "sorl"), "did you mean 'solr'"),
-        (
-            ("run", "--format", "solr", "--member", n_members + 1),
-            f"the front has {n_members} members, see front.csv",
-        ),
+        (("run", "--format", "solr", "--member", n_members + 1), f"the front has {n_members} members, see front.csv"),
         (("run", "--format", "solr", "--name", "A"), "name must have lower-case letters"),
         (("run", "--format", "solr", "--features", "gone.toml"), "gone.toml"),
         (("run", "--format", "solr", "--out", "other/solr.json"), "exists with other content"),

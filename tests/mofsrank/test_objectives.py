@@ -3,7 +3,6 @@ import pytest
 from helpers.plain import all_subsets, front, ndcg, ordered_scores, ridge
 from helpers.third_objective import QueriesHurt
 
-from moerank.data import FeatureCosts
 from moerank.evolution import ALGORITHMS, make_algorithm, search
 from moerank.metrics import NDCG
 from moerank.mofsrank import Ensemble, FeatureSelection, MOFSRank
@@ -127,31 +126,10 @@ def test_objectives_are_read_by_name_or_as_they_are():
             read_objectives(wrong)
 
 
-PRICES = [3.0, 0.0, 1.5, 2.0, 8.0]
-GROUPS = ["a", "b", "a", None, "b"]
-SHARED = {"a": 4.0, "b": 1.0}
-
-
-def priced(data):
-    return data.with_costs(FeatureCosts.of(PRICES, GROUPS, SHARED))
-
-
-def price(mask):
-    used = {group for group, one in zip(GROUPS, mask, strict=True) if one and group}
-    return sum(p for p, one in zip(PRICES, mask, strict=True) if one) + sum(SHARED[group] for group in used)
-
-
 def risk_by_hand(candidate, baseline, a):
     gains = sum(x - y for x, y in zip(candidate, baseline, strict=True) if x > y)
     losses = sum(y - x for x, y in zip(candidate, baseline, strict=True) if y > x)
     return -(gains - (1 + a) * losses) / len(candidate)
-
-
-def test_cost_equals_the_sum_by_hand_for_all_subsets(small_data):
-    X = all_subsets(5)
-    F = stage_of(priced(small_data), ("features", "error", "cost")).evaluate(X)
-    np.testing.assert_array_equal(F[:, 2], [price(mask) for mask in X])
-    np.testing.assert_array_equal(F[:, :2], stage_of(small_data, ("features", "error")).evaluate(X))
 
 
 @pytest.mark.parametrize(("a", "is_given"), [(0.0, False), (1.0, False), (5.0, False), (1.0, True)])

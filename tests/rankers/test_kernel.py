@@ -6,13 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData, load_fold
 from moerank.metrics import MAP, NDCG
-from moerank.rankers import (
-    KernelRankSVM,
-    RankFourier,
-    RankNystrom,
-    RankSVM,
-    RankSVMTRON,
-)
+from moerank.rankers import KernelRankSVM, RankFourier, RankNystrom, RankSVM, RankSVMTRON
 from moerank.training import sorted as sorted_problems
 from moerank.training.pairs import SQUARED_HINGE, ListedPairs
 from moerank.training.sorted import PairedDocuments

@@ -100,14 +100,8 @@ PAIRS, LAST_TWO, SECOND = np.ones((1, 2552), bool), np.array([False, False, True
         (lambda data: mr.RankRLS().fit_population(NO_PAIR, pair_mask=SECOND[None], unit="query"), KEEPS_NO_PAIR),
         (lambda data: kept(mr.RankRLS(), weighted(data), "pair", 2), "RankRLS takes no weights .* Select queries"),
         (lambda data: kept(mr.RankRLS(), weighted(data), "document", 2), "RankRLS takes no weights .* Select queries"),
-        (
-            lambda data: kept(mr.AdditiveRLS(), data, "pair", 2),
-            NO_PAIRS,
-        ),
-        (
-            lambda data: mr.MOFSRank(mr.AdditiveRLS(), instance_selection={"unit": "pair"}).fit(data),
-            NO_PAIRS,
-        ),
+        (lambda data: kept(mr.AdditiveRLS(), data, "pair", 2), NO_PAIRS),
+        (lambda data: mr.MOFSRank(mr.AdditiveRLS(), instance_selection={"unit": "pair"}).fit(data), NO_PAIRS),
         (lambda data: mr.ListNet().fit(weighted(data)), NO_WEIGHTS.format("ListNet")),
         (lambda data: mr.RankSVM().fit(weighted(data)), NO_WEIGHTS.format("RankSVM")),
         (lambda data: mr.RankSVM().fit_population(weighted(data)), NO_WEIGHTS.format("RankSVM")),

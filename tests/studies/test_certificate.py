@@ -112,10 +112,7 @@ def test_ctrl_c_leaves_bounds(result, certificate):
 
 def test_nothing_is_said_where_an_assumption_does_not_hold(problem, result):
     hinge = run_fold(load_problem("planted", SMALL | {"backend.name": "ranksvm-primal"}), solver=ONE_SEARCH)
-    with pytest.raises(
-        ValueError,
-        match="with one weight a feature, but the backend is RankSVM",
-    ):
+    with pytest.raises(ValueError, match="with one weight a feature, but the backend is RankSVM"):
         certify(hinge)
     data = {**result.configuration["data"], "seed": 99}
     other = result.model_copy(update={"configuration": {**result.configuration, "data": data}})

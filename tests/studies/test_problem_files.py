@@ -101,10 +101,7 @@ def test_a_wrong_file_is_refused_by_file_table_and_key(tmp_path, addition, sente
 def test_missing_and_misspelt_sources(tmp_path):
     with pytest.raises(ValueError, match="data: Field required"):
         load_problem(write(tmp_path, 'name = "mine"'))
-    with pytest.raises(
-        ValueError,
-        match="data: tag 'leter' found using 'source' does not match any of the",
-    ):
+    with pytest.raises(ValueError, match="data: tag 'leter' found using 'source' does not match any of the"):
         load_problem(write(tmp_path, VALID.replace("letor", "leter")))
     with pytest.raises(FileNotFoundError, match=r"unknown problem 'digts'; did you mean 'digits'\?"):
         load_problem("digts")

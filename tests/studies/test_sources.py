@@ -89,10 +89,7 @@ def test_a_folder_without_validation_part_gets_one_from_the_training_queries(pro
         ('source = "letor"', r"\[data\] give folder, which holds Fold1, Fold2 and so on .*, or give file"),
         (OWN + "split = {folds = 5, test = 0.1}", r"\[data\.split\] folds deals the queries into equal parts"),
         (OWN + "split = {folds = 2}", r"\[data\.split\] folds must be at least 3, not 2"),
-        (
-            OWN + 'split = {}\nnormalize = "query"\nscaled = "query"',
-            r'\[data\] scaled = "query" says that the',
-        ),
+        (OWN + 'split = {}\nnormalize = "query"\nscaled = "query"', r'\[data\] scaled = "query" says that the'),
     ],
 )
 def test_what_cannot_be_is_refused_by_key(problem, data, sentence):
