@@ -21,7 +21,7 @@ from moerank.evolution.bit_search import BitSearch, crowding_distances, front_nu
 from moerank.evolution.daea import DAEA
 from moerank.evolution.memo import ArrayEvaluator
 from moerank.evolution.mffs import MFFS
-from moerank.evolution.operators import DigestDuplicates, RowCrossover, RowMutation, new_rows, row_digests, workers_for
+from moerank.evolution.operators import DigestDuplicates, RowCrossover, RowMutation, new_rows, row_digests
 from moerank.evolution.prdh import PRDH
 from moerank.evolution.sparse_ea import SparseEA
 from moerank.evolution.staircase import Staircase
@@ -35,6 +35,9 @@ Factory: TypeAlias = Callable[[int, Operators], Algorithm]
 """Function that returns a pymoo algorithm for a size of the population and the operators of a stage."""
 
 Batch: TypeAlias = tuple[Array, Matrix, list[bytes]]  # strings, their objectives and their digests
+
+
+SHARED_BITS = 2**15  # bits of a string from which threads share the strings of a batch
 
 
 class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
@@ -139,12 +142,13 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
     def _children(self) -> tuple[Array, list[bytes]] | None:
         """Return a batch of new strings with their digests, or None if mating gives none."""
         seen, digests, batch = set(self._digests), list[bytes](), self._memory
+        workers = getattr(self.problem, "workers", 1) if self.problem.n_var >= SHARED_BITS else 1
         for _ in range(self.mating.n_max_iterations):
             begin = len(digests)
             n_matings = -(-(self.n_offsprings - begin) // 2)
             winners = _tournament_winners(self.F, self._crowding, 2 * n_matings, self.random_state)
             X = self._mate(winners, batch[begin : begin + len(winners)])
-            made = list(chain.from_iterable(in_pieces(row_digests, X, workers_for(self.problem))))
+            made = list(chain.from_iterable(in_pieces(row_digests, X, workers)))
             rows = new_rows(made, seen)[: self.n_offsprings - begin]
             digests += [made[row] for row in rows]
             seen.update(digests[begin:])

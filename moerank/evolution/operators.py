@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.random import PCG64, Generator
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.crossover import Crossover
@@ -29,7 +29,6 @@ from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.describe import feature_correlations
-from moerank.kernels.threads import in_threads
 
 # Probability that two parents are crossed, as in NSGA-II.
 CROSSOVER = 0.9
@@ -37,46 +36,11 @@ CROSSOVER = 0.9
 # Random bytes that a crossover draws at once: short strings are crossed together, long ones stay in the cache.
 CROSSED_BYTES = 2**16
 
-# Bits of a string from which threads share the strings of a batch.
-SHARED_BITS = 2**15
-
 # Integers a row that are faster to draw for all rows at once.
 FEW = 16
 
 # Range of the shares of ones in an initial population; a search that starts at one half never gets lower.
 DENSITY = (0.05, 0.5)
-
-
-def workers_for(problem: Problem) -> int:
-    """Return how many threads share the strings of a batch."""
-    return getattr(problem, "workers", 1) if problem.n_var >= SHARED_BITS else 1
-
-
-def _share_rows(
-    work: Callable[[Integers, Generator], None], rows: Integers, n_words: int, problem: Problem, random_state: Generator
-) -> None:
-    """Call `work` for pieces of rows in threads, with the numbers that one thread would draw.
-
-    A row takes `n_words` numbers of 32 bits, so a copy of the generator can go ahead to the first row of a piece.
-    """
-    if not isinstance(random_state.bit_generator, PCG64) or (workers := workers_for(problem)) == 1:
-        work(rows, random_state)
-        return
-    pieces = np.array_split(rows, workers)
-    begins = n_words * np.cumsum([0, *map(len, pieces[:-1])])
-    copies = [_ahead(random_state.bit_generator, begin) for begin in begins.tolist()]
-    in_threads(lambda piece: work(piece[0], Generator(piece[1])), list(zip(pieces, copies, strict=True)))
-    random_state.bit_generator.state = copies[-1].state
-
-
-def _ahead(bits: PCG64, n_words: int) -> PCG64:
-    """Return a copy that has drawn so many numbers of 32 bits; it draws two at once, and keeps the second."""
-    copy = deepcopy(bits)
-    if n_words > 0:
-        n_words -= copy.state["has_uint32"]
-        copy.advance(n_words // 2)  # which drops the number that was kept
-        Generator(copy).integers(2**32, size=n_words % 2, dtype=np.uint32)
-    return copy
 
 
 class DensitySampling(Sampling):
@@ -108,14 +72,10 @@ class DensitySampling(Sampling):
     def _do(self, problem: Problem, n_samples: int, *args: object, random_state: Generator, **kwargs: object) -> Mask:
         density = self.low * (self.high / self.low) ** random_state.random(n_samples)
         X = np.empty((n_samples, problem.n_var), np.bool_)
-
-        def sample(rows: Integers, drawn_by: Generator) -> None:
-            for row in rows:
-                np.less(drawn_by.random(problem.n_var, np.float32), density[row], out=X[row])
-
-        _share_rows(sample, np.arange(n_samples), problem.n_var, problem, random_state)
-        for row in np.flatnonzero(~X.any(axis=1)):
-            X[row, random_state.integers(problem.n_var)] = True
+        for row, share in zip(X, density, strict=True):
+            np.less(random_state.random(len(row), np.float32), share, out=row)
+            if not row.any():
+                row[random_state.integers(len(row))] = True
         return X
 
 
@@ -232,21 +192,17 @@ class UniformCrossover(RowCrossover):
         packed = _are_packed(X, problem, self)
         firsts, seconds = np.split(X, 2)
         mating = np.flatnonzero(random_state.random(len(firsts)) < self.prob.get())
-        n_bytes, n_words = -(-problem.n_var // 8), -(-problem.n_var // 32)
+        n_bytes = -(-problem.n_var // 8)
         n_pairs = max(1, CROSSED_BYTES // n_bytes)
-
-        def exchange(mating: Integers, drawn_by: Generator) -> None:
-            for begin in range(0, len(mating), n_pairs):
-                numbers = mating[begin : begin + n_pairs]
-                pairs = numbers if n_pairs > 1 else slice(numbers[0], numbers[0] + 1)  # which copies nothing
-                drawn = drawn_by.integers(2**32, size=(len(numbers), n_words), dtype=np.uint32)
-                bits = drawn.astype("<u4", copy=False).view(np.uint8)[:, :n_bytes]
-                exchanged = firsts[pairs] ^ seconds[pairs]
-                exchanged &= bits if packed else np.unpackbits(bits, axis=1, count=problem.n_var).view(np.bool_)
-                firsts[pairs] ^= exchanged
-                seconds[pairs] ^= exchanged
-
-        _share_rows(exchange, mating, n_words, problem, random_state)
+        for begin in range(0, len(mating), n_pairs):
+            numbers = mating[begin : begin + n_pairs]
+            pairs = numbers if n_pairs > 1 else slice(numbers[0], numbers[0] + 1)  # which copies nothing
+            drawn = random_state.integers(2**32, size=(len(numbers), -(-n_bytes // 4)), dtype=np.uint32)
+            bits = drawn.astype("<u4", copy=False).view(np.uint8)[:, :n_bytes]
+            exchanged = firsts[pairs] ^ seconds[pairs]
+            exchanged &= bits if packed else np.unpackbits(bits, axis=1, count=problem.n_var).view(np.bool_)
+            firsts[pairs] ^= exchanged
+            seconds[pairs] ^= exchanged
         return X
 
 

@@ -57,21 +57,6 @@ def test_bits_of_one_density_are_independent():
     assert plausible(observed[1:], expected[1:])
 
 
-@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.Philox])
-@pytest.mark.parametrize(("n", "n_drawn"), [(40_001, 0), (40_001, 1), (40_000, 1)])
-def test_threads_draw_the_numbers_of_one_thread(n, n_drawn, bits):
-    """Numbers of 32 bits are drawn in twos, and a generator may hold the second of the last two."""
-    made = []
-    for workers in (1, 3, 8):
-        problem, rng = Problem(n_var=n), np.random.Generator(bits(9))
-        problem.workers = workers
-        rng.integers(2**32, size=n_drawn, dtype=np.uint32)
-        X = DensitySampling()._do(problem, 7, random_state=rng)
-        X = UniformCrossover().cross(problem, X[:6], random_state=rng)
-        made.append((X.tobytes(), rng.integers(2**32, size=3, dtype=np.uint32).tolist(), rng.random()))
-    assert made[0] == made[1] == made[2]
-
-
 @pytest.mark.parametrize(("low", "high"), [(0, 0.5), (0.5, 0.4), (0.5, 1.1)])
 def test_impossible_densities_are_refused(low, high):
     with pytest.raises(ValueError, match="0 < low <= high <= 1"):
