@@ -3,6 +3,7 @@ import os
 import signal
 from collections import defaultdict
 from contextlib import suppress
+from contextvars import copy_context
 from hashlib import blake2b
 from pathlib import Path
 from zlib import crc32
@@ -166,7 +167,7 @@ def command(tiny_problem_file, tmp_path, monkeypatch):
     def call(*arguments):
         words = [str(tiny_problem_file) if word == "TINY" else str(word) for word in arguments]
         monkeypatch.setattr("sys.argv", ["moerank", *words])
-        result = CliRunner().invoke(app, words)
+        result = copy_context().run(CliRunner().invoke, app, words)  # one command's --quiet is none of the next's
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         assert "Traceback" not in result.stderr
         return result
