@@ -157,6 +157,12 @@ Count: TypeAlias = Annotated[int, partial(check_at_least, 1)]
 AtLeastTwo: TypeAlias = Annotated[int, partial(check_at_least, 2)]
 
 
+def is_made_of_fields(kind: type) -> bool:
+    """Whether no class that this one comes from, nor it, has an `__init__` of its own, besides that of a dataclass."""
+    owner = next(each for each in kind.__mro__ if "__init__" in vars(each))
+    return owner is object or (owner is not kind and "__dataclass_params__" in vars(owner))
+
+
 def check_fields(values: Any) -> None:
     """Raise a ValueError for a field of a dataclass that breaks the constraint in its annotation.
 

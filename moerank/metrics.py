@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Array, Integers, Matrix, Vector
-from moerank.checks import Count, Parameters, check_at_least, check_fields, most_workers
+from moerank.checks import Count, Parameters, check_at_least, check_fields, is_made_of_fields, most_workers
 from moerank.data import RankingData
 from moerank.data.inputs import checked_scores, require_data
 from moerank.data.ranking_data import labels_alone
@@ -200,7 +200,8 @@ class _CountedMetric(Metric):
     _kernel: ClassVar[Callable[..., Matrix]] = staticmethod(normalised_gain)
 
     def __init_subclass__(cls) -> None:
-        dataclass(frozen=True)(cls)
+        if is_made_of_fields(cls):
+            dataclass(frozen=True)(cls)
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
-from moerank.checks import Parameters, check_fields
+from moerank.checks import Parameters, check_fields, is_made_of_fields
 from moerank.data import UNSCALED, FittedScaling, MissingRule, RankingData, Scaling
 from moerank.data.scaling import negative_features
 from moerank.kernels.newton import MAX_STEPS
@@ -31,8 +31,8 @@ SCORED_ROWS = 1 << 16
 class RankingEstimator(TransformerMixin, BaseEstimator):
     """Base of all estimators that are fitted to ranking data and rank documents by some of their features.
 
-    Each subclass becomes a dataclass, whose fields are its parameters with their constraints, unless it has an
-    `__init__` of its own, which stores its parameters; then it may check them in `_check_parameters`. It implements
+    Each subclass becomes a dataclass, whose fields are its parameters with their constraints, unless it or a base has
+    an `__init__` of its own, which stores the parameters; then it may check them in `_check_parameters`. It implements
     `_fit`, which sets `support_`, and `_scores`.
 
     Attributes
@@ -90,7 +90,7 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
-        if "__init__" not in vars(cls):
+        if is_made_of_fields(cls):
             dataclass(eq=False, repr=False)(cls)
 
     def fit(

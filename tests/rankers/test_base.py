@@ -132,6 +132,22 @@ def test_the_memory_of_training_data_keeps_no_validation_data(data):
     assert seen() is None
 
 
+def test_a_constructor_is_inherited_and_a_field_becomes_a_parameter():
+    class Own(RankSVM):
+        def __init__(self, C=1.0, depth=2):
+            super().__init__(C=C)
+            self.depth = depth
+
+    class Inherits(Own):
+        width: int = 3
+
+    class HasField(RankSVM):
+        depth: int = 2
+
+    assert clone(Inherits(depth=5)).get_params() == {"C": 1.0, "depth": 5}
+    assert clone(HasField(depth=5)).get_params() == RankSVM().get_params() | {"depth": 5}
+
+
 EXTREME = [RankSVM(C=1e308), RankSVMStruct(C=1e308), LambdaMART(3, learning_rate=1e308), AdditiveRLS(alpha=1e-320)]
 
 
