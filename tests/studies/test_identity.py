@@ -77,7 +77,7 @@ def test_a_function_is_what_it_closes_over_and_what_its_partial_fixes(module):
 
 def test_a_function_without_a_text_needs_a_version():
     scope = {"__name__": "__main__"}
-    exec("def make(problem, seed):\n    return seed\n", scope)
+    exec(compile("def make(problem, seed):\n    return seed\n", "<no file>", "exec"), scope)
     with pytest.raises(ValueError, match=r"the source text of __main__\.make cannot be read; move it"):
         digest(scope["make"])
     scope["make"].version = "1"
