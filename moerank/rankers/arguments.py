@@ -120,7 +120,7 @@ def as_feature_table(X: RankingData | ArrayLike, ranker: "RankingEstimator") -> 
             table = inputs.without_values(table, ranker.missing_values_)
         if missing is not None and not isinstance(missing, str) and np.isnan(table.min(initial=0.0)):
             table = table.copy(order="K") if inputs.is_frozen(table) else table
-            table[np.isnan(table)] = missing
+            scaling.fill_missing(table, np.array([0, len(table)]), missing)
         remedy = (
             f"the training data had no missing value, so there is no rule; give a RankingData with {inputs.RULES}"
             if missing is None
