@@ -359,15 +359,21 @@ class Settings(SearchSettings):
         with refusing(_sentence):
             return cls.model_validate(given)
 
-    @pydantic.field_validator("adaptive_mutation", "tune", "resume", "verbose", *STAGES, mode="before")
+    @pydantic.field_validator("adaptive_mutation", "tune", "resume", "verbose", mode="before")
     @classmethod
-    def _read_switch(cls, value: object, info: pydantic.ValidationInfo) -> object:
+    def _is_switch(cls, value: object, info: pydantic.ValidationInfo) -> object:
+        check_switch(**{str(info.field_name): value})
+        return value
+
+    @pydantic.field_validator(*STAGES, mode="before")
+    @classmethod
+    def _read_stage(cls, value: object, info: pydantic.ValidationInfo) -> object:
         if isinstance(value, Mapping | StageSettings):
             return value
         check_switch(**{str(info.field_name): value})
         if not value and info.field_name == "feature_selection":
             raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
-        return ({} if value else None) if info.field_name in STAGES else value
+        return {} if value else None
 
     @pydantic.model_validator(mode="after")
     def _fit_together(self) -> Self:
