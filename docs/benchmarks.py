@@ -77,7 +77,9 @@ Other pages contain further measurements: [the usual tools on the same data](gui
 def main():
     """Measure, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; by default all")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; by default all"
+    )
     parser.add_argument("--data", help="folder that holds MQ2008 and OHSUMED")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(BENCHMARKS):
@@ -92,7 +94,9 @@ def main():
 def write(texts):
     """Write the page with all known sections."""
     titles = [title for title, *_ in BENCHMARKS.values() if title in texts]
-    text = BEGIN + "".join(f"## {title}\n\n{texts[title].strip()}\n\n" for title in titles) + SEARCHES
+    text = (
+        BEGIN + "".join(f"## {title}\n\n{texts[title].strip()}\n\n" for title in titles) + SEARCHES
+    )
     PAGE.write_text(text, encoding="utf-8")
 
 
@@ -107,10 +111,19 @@ def measured(name, data):
     _, options, needs_data = BENCHMARKS[name]
     script = PROJECT / "tests" / "benchmarks" / f"{name}.py"
     says = script.read_text(encoding="utf-8").partition('"""')[2].partition("\n")[0]
-    command = [sys.executable, str(script), *options, *(["--data", data] if needs_data and data else [])]
+    command = [
+        sys.executable,
+        str(script),
+        *options,
+        *(["--data", data] if needs_data and data else []),
+    ]
     environment = os.environ | {"COLUMNS": "250", "PYTHONWARNINGS": "ignore"}
-    output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-    typed = " ".join(["python", f"tests/benchmarks/{name}.py", *options, *(["--data DIR"] if needs_data else [])])
+    output = subprocess.run(
+        command, check=True, capture_output=True, text=True, env=environment
+    ).stdout
+    typed = " ".join(
+        ["python", f"tests/benchmarks/{name}.py", *options, *(["--data DIR"] if needs_data else [])]
+    )
     return f"{says}\n\n`{typed}`, {machine()}:\n\n{markdown(output)}"
 
 
@@ -122,8 +135,12 @@ def markdown(output):
             cells = [cell.strip() for cell in line.strip("┃").split("┃")]
             lines += [f"| {' | '.join(cells)} |", "|---" * len(cells) + "|"]
         elif line.startswith("│"):
-            lines.append("| " + " | ".join(cell.strip() for cell in line.strip("│").split("│")) + " |")
-        elif not line.startswith(("┡", "├")):  # a title or another sentence, or the upper or lower edge of a table
+            lines.append(
+                "| " + " | ".join(cell.strip() for cell in line.strip("│").split("│")) + " |"
+            )
+        elif not line.startswith(
+            ("┡", "├")
+        ):  # a title or another sentence, or the upper or lower edge of a table
             lines += ["", "" if line.startswith(("┏", "└")) else line.strip(), ""]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
@@ -132,7 +149,9 @@ def machine():
     """Return the version, the date and the machine of the measurement."""
     model = platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file() and (match := re.search(r"model name\s*: (.*)", cpuinfo.read_text(encoding="utf-8"))):
+    if cpuinfo.is_file() and (
+        match := re.search(r"model name\s*: (.*)", cpuinfo.read_text(encoding="utf-8"))
+    ):
         model = match[1]
     cores = f"{N_PROCESSORS} core{'s' * (N_PROCESSORS > 1)}"
     return f"moerank {VERSION}, {date.today():%Y-%m}, {cores} of {model}"

@@ -8,7 +8,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-os.environ.pop("MOERANK_DATA", None)  # the examples run on embedded data alone, whatever is on this machine
+os.environ.pop(
+    "MOERANK_DATA", None
+)  # the examples run on embedded data alone, whatever is on this machine
 
 from docutils import nodes  # noqa: E402
 from making.write import write_reference  # noqa: E402
@@ -69,7 +71,9 @@ html_css_files = ["moerank.css"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
-html_use_index = html_domain_indices = False  # the search finds names, and no page leads to an index
+html_use_index = html_domain_indices = (
+    False  # the search finds names, and no page leads to an index
+)
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
@@ -98,7 +102,9 @@ def write_first_paragraphs(app, error):
     first = {}
     for page in app.env.found_docs:
         texts = [
-            text for text in app.env.get_doctree(page).findall(nodes.paragraph) if isinstance(text.parent, SECTIONS)
+            text
+            for text in app.env.get_doctree(page).findall(nodes.paragraph)
+            if isinstance(text.parent, SECTIONS)
         ]
         first[page] = html.escape(texts[0].astext()) if texts else ""
     script = Path(app.outdir, "_static", "first_paragraphs.js")
@@ -112,4 +118,6 @@ def setup(app):
     """Write the pages that are made from the code before Sphinx looks for pages."""
     app.connect("html-page-context", for_the_search)
     app.connect("build-finished", write_first_paragraphs)
-    app.connect("builder-inited", lambda app: write_reference(HERE / "reference" / "made"), priority=100)
+    app.connect(
+        "builder-inited", lambda app: write_reference(HERE / "reference" / "made"), priority=100
+    )

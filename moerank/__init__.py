@@ -12,7 +12,9 @@ from moerank.version import VERSION
 
 __version__ = VERSION
 
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the application asks for messages
+logging.getLogger(__name__).addHandler(
+    logging.NullHandler()
+)  # silent unless the application asks for messages
 
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 __all__ = [*_names, "__version__"]

@@ -13,4 +13,6 @@ Integers: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 Packed: TypeAlias = NDArray[np.uint8]  # rows of bits, eight in a byte, as np.packbits has them
 FloatType: TypeAlias = type[np.floating[Any]]
-Words: TypeAlias = NDArray[np.unsignedinteger[Any]]  # packed bits, one word for each of several individuals
+Words: TypeAlias = NDArray[
+    np.unsignedinteger[Any]
+]  # packed bits, one word for each of several individuals

@@ -12,7 +12,16 @@ from difflib import get_close_matches
 from functools import cache, partial
 from math import inf
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 if TYPE_CHECKING:  # every command loads this file, and some do without pydantic
     from pydantic import ValidationError
@@ -33,17 +42,23 @@ def check_positive(*, or_none: bool = False, **parameters: object) -> None:
     """
     for name, value, suffix in _given(parameters, or_none):
         if not 0 < _number(name, value, suffix) < inf:
-            raise ValueError(f"{name} must be positive{' and finite' * (value == inf)}{suffix}, not {value}")
+            raise ValueError(
+                f"{name} must be positive{' and finite' * (value == inf)}{suffix}, not {value}"
+            )
 
 
 def check_not_negative(*, or_none: bool = False, **parameters: object) -> None:
     """Raise a ValueError unless each parameter is a finite number of at least 0, or None with `or_none`."""
     for name, value, suffix in _given(parameters, or_none):
         if not 0 <= _number(name, value, suffix) < inf:
-            raise ValueError(f"{name} must {'be finite' if value == inf else 'not be negative'}{suffix}, not {value}")
+            raise ValueError(
+                f"{name} must {'be finite' if value == inf else 'not be negative'}{suffix}, not {value}"
+            )
 
 
-def check_at_least(least: int, most: int | None = None, *, or_none: bool = False, **parameters: object) -> None:
+def check_at_least(
+    least: int, most: int | None = None, *, or_none: bool = False, **parameters: object
+) -> None:
     """Raise a ValueError unless each parameter is an integer of at least `least`, or None with `or_none`.
 
     `most`, if given, is the largest value allowed.
@@ -73,7 +88,9 @@ def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -
     for name, value in parameters.items():
         number = _number(name, value)
         if not 0 <= number <= 1 or (number == 0 and not zero) or (number == 1 and not one):
-            raise ValueError(f"{name} must be in {'[' if zero else '('}0, 1{']' if one else ')'}, not {value}")
+            raise ValueError(
+                f"{name} must be in {'[' if zero else '('}0, 1{']' if one else ')'}, not {value}"
+            )
 
 
 def check_room(what: str, n_bytes: int) -> None:
@@ -106,12 +123,16 @@ def check_square(n_features: int, n_tables: int = 1) -> None:
     the limit with the environment variable MOERANK_MEMORY, in GiB
     """
     tables = "a table" if n_tables == 1 else f"{n_tables:,} tables"
-    check_room(f"{tables} of {n_features:,} × {n_features:,} features", 8 * n_tables * n_features**2)
+    check_room(
+        f"{tables} of {n_features:,} × {n_features:,} features", 8 * n_tables * n_features**2
+    )
 
 
 def most_workers(workers: int) -> int:
     """Return how many threads or processes are useful: at most four per processor; more save no time."""
-    return 1 if workers == 1 else min(workers, 4 * (os.cpu_count() or 1))  # asking takes as long as a small batch
+    return (
+        1 if workers == 1 else min(workers, 4 * (os.cpu_count() or 1))
+    )  # asking takes as long as a small batch
 
 
 def memory_limit() -> int:
@@ -120,7 +141,9 @@ def memory_limit() -> int:
     try:
         return int(float(text) * 2**30)
     except (ValueError, OverflowError):
-        raise ValueError(f"the environment variable MOERANK_MEMORY must be a number of GiB, not {text!r}") from None
+        raise ValueError(
+            f"the environment variable MOERANK_MEMORY must be a number of GiB, not {text!r}"
+        ) from None
 
 
 def check_switch(**parameters: object) -> None:
@@ -185,7 +208,11 @@ def check_fields(values: Any) -> None:
 @cache
 def _constraints(kind: Any) -> dict[str, Callable[..., None]]:
     hints = get_type_hints(kind, include_extras=True)
-    return {field.name: check for field in fields(kind) if (check := _constraint(hints[field.name])) is not None}
+    return {
+        field.name: check
+        for field in fields(kind)
+        if (check := _constraint(hints[field.name])) is not None
+    }
 
 
 def _constraint(hint: object) -> Callable[..., None] | None:
@@ -217,7 +244,10 @@ def toml_value(value: object) -> str:
     '{match = {title = "{{q}}"}}'
     """
     if isinstance(value, dict):
-        named = {key if re.fullmatch(r"[\w-]+", key, re.ASCII) else toml_value(key): value[key] for key in value}
+        named = {
+            key if re.fullmatch(r"[\w-]+", key, re.ASCII) else toml_value(key): value[key]
+            for key in value
+        }
         return f"{{{', '.join(f'{key} = {toml_value(inner)}' for key, inner in named.items() if inner is not None)}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(toml_value, value))}]"
@@ -231,7 +261,9 @@ def unknown(kind: str, name: str, names: Iterable[str]) -> str:
     "unknown algorithm 'nsga'; did you mean 'nsga2'?"
     """
     names = list(names)
-    nearest = get_close_matches(name, names, n=1) or [other for other in names if name and name in other]
+    nearest = get_close_matches(name, names, n=1) or [
+        other for other in names if name and name in other
+    ]
     advice = f"did you mean {nearest[0]!r}?" if nearest else f"choose one of {', '.join(names)}"
     return f"unknown {kind} {name!r}; {advice}"
 

@@ -45,7 +45,9 @@ def prepare_folder(folder: Path) -> None:
     """Make a folder for results, and check that files with names as long as theirs can be written there."""
     with writing(f"results to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix="x" * (LONGEST_NAME - 8)):  # tempfile adds eight
+        with tempfile.NamedTemporaryFile(
+            dir=folder, prefix="x" * (LONGEST_NAME - 8)
+        ):  # tempfile adds eight
             pass
 
 
@@ -98,7 +100,11 @@ def harmless(value: Value) -> Value | str:
     >>> [harmless(value) for value in ("=A1", "a-b", -0.5)]
     ["'=A1", 'a-b', -0.5]
     """
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t")) else value
+    return (
+        f"'{value}"
+        if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t"))
+        else value
+    )
 
 
 def is_private(folder: Path) -> bool:
@@ -110,7 +116,11 @@ def is_private(folder: Path) -> bool:
     if not hasattr(os, "geteuid"):
         return stat.S_ISDIR(status.st_mode)
     owned = status.st_uid in (0, os.geteuid())  # root may write everywhere
-    return stat.S_ISDIR(status.st_mode) and owned and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return (
+        stat.S_ISDIR(status.st_mode)
+        and owned
+        and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    )
 
 
 def read_text(path: Path, limit: int = 2**24) -> str:
@@ -145,7 +155,9 @@ def read_json(text: str, constant: Callable[[str], object] | None = None) -> Any
 
     NaN and Infinity, which are not JSON, are refused as well, unless `constant` turns them into values.
     """
-    values = json.loads(text, parse_constant=constant or _finite, parse_float=_finite, object_pairs_hook=_keys_once)
+    values = json.loads(
+        text, parse_constant=constant or _finite, parse_float=_finite, object_pairs_hook=_keys_once
+    )
     if "\\ud" in text.lower():  # half a character, which cannot be encoded
         json.dumps(values, ensure_ascii=False).encode()
     return values

@@ -18,12 +18,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Array, Integers, Matrix, Vector
-from moerank.checks import Count, Parameters, check_at_least, check_fields, is_made_of_fields, most_workers
+from moerank.checks import (
+    Count,
+    Parameters,
+    check_at_least,
+    check_fields,
+    is_made_of_fields,
+    most_workers,
+)
 from moerank.data import RankingData
 from moerank.data.inputs import checked_scores, require_data
 from moerank.data.ranking_data import labels_alone
 from moerank.kernels.compiled import read_only
-from moerank.kernels.counted_ranks import average_precision, mean_over_queries, normalised_gain, sum_over_queries
+from moerank.kernels.counted_ranks import (
+    average_precision,
+    mean_over_queries,
+    normalised_gain,
+    sum_over_queries,
+)
 from moerank.kernels.linear_gain import few_ranks, gain_of_linear
 from moerank.kernels.scores import linear_scores, values_by_blocks
 from moerank.solvers import is_code, load_code, plugins
@@ -106,7 +118,9 @@ class Metric(ABC):
         return values
 
     @overload
-    def score(self, data: RankingData, scores: np.ndarray[tuple[int], np.dtype[Any]] | Sequence[float]) -> float: ...
+    def score(
+        self, data: RankingData, scores: np.ndarray[tuple[int], np.dtype[Any]] | Sequence[float]
+    ) -> float: ...
 
     @overload
     def score(self, data: RankingData, scores: ArrayLike) -> float | Matrix: ...
@@ -132,7 +146,9 @@ class Metric(ABC):
         best_first = [data.y.astype(np.float64)]
         if data.document_weights is not None:
             best_first.append(data.document_weights)
-        values = self._in_bounds(data, np.column_stack([*best_first, *(-scores for scores in best_first)]))
+        values = self._in_bounds(
+            data, np.column_stack([*best_first, *(-scores for scores in best_first)])
+        )
         return values.min(axis=1) != values.max(axis=1)
 
     def scorer(self) -> Any:
@@ -152,9 +168,13 @@ class Metric(ABC):
         from sklearn.metrics import make_scorer
 
         with config_context(enable_metadata_routing=True):
-            return make_scorer(self._of_labels, response_method="predict").set_score_request(qid=True)
+            return make_scorer(self._of_labels, response_method="predict").set_score_request(
+                qid=True
+            )
 
-    def _of_labels(self, y_true: ArrayLike, y_pred: ArrayLike, *, qid: ArrayLike | None = None) -> float:
+    def _of_labels(
+        self, y_true: ArrayLike, y_pred: ArrayLike, *, qid: ArrayLike | None = None
+    ) -> float:
         if qid is None:
             raise ValueError(
                 "a ranking metric needs the query of each document: after "
@@ -184,7 +204,10 @@ class Metric(ABC):
     def mean_of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the mean over the queries for each linear ranker, shape (n_individuals,); see `of_linear`."""
         values, weights = self.of_linear(data, W, workers=workers), data.query_weights
-        return sum_over_queries(values if weights is None else values * weights[:, None]) / data.total_weight
+        return (
+            sum_over_queries(values if weights is None else values * weights[:, None])
+            / data.total_weight
+        )
 
 
 @dataclass_transform(frozen_default=True)
@@ -211,7 +234,9 @@ class _CountedMetric(Metric):
         """The name in tables and figures, such as "NDCG@10" or "NDCG@10 (letor)"; defaults are left out."""
         defaults = [f for f in fields(self) if f.default is not MISSING and f.name != "k"]  # type: ignore[arg-type]
         others = [f for f in defaults if getattr(self, f.name) != f.default]
-        settings = [f"{f.name}=" * (f.name != "convention") + str(getattr(self, f.name)) for f in others]
+        settings = [
+            f"{f.name}=" * (f.name != "convention") + str(getattr(self, f.name)) for f in others
+        ]
         title = self._title.format_map(vars(self)).removesuffix("@None")
         return f"{title} ({', '.join(settings)})" if settings else title
 
@@ -232,8 +257,12 @@ class _CountedMetric(Metric):
             workers = most_workers(workers)
             n_blocks = workers * -(-data.n_documents // (workers * SCORED_BLOCK))
             blocks = list(data.query_blocks(-(-data.n_documents // n_blocks)))
-            return values_by_blocks(self._kernel, self._plan_of(data), data.X, W, data.offsets, blocks, workers)
-        return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, few, most_workers(workers))
+            return values_by_blocks(
+                self._kernel, self._plan_of(data), data.X, W, data.offsets, blocks, workers
+            )
+        return gain_of_linear(
+            data.X, lambda: data.columns, W, data.offsets, few, most_workers(workers)
+        )
 
     def _plan_of(self, data: RankingData) -> Plan:
         return data.remember((self, "plan"), lambda: self._plan(data), of_labels=True)
@@ -346,7 +375,9 @@ class Precision(_CountedMetric):
     def _plan(self, data: RankingData) -> Plan:
         divisor = np.array([float(self.k)])
         relevance = (data.y > 0).astype(np.float64)
-        return _gain_plan(data, relevance, np.ones_like(relevance), lambda best: (min(self.k, len(best)), divisor))
+        return _gain_plan(
+            data, relevance, np.ones_like(relevance), lambda best: (min(self.k, len(best)), divisor)
+        )
 
 
 class MAP(_CountedMetric):
@@ -387,7 +418,12 @@ class Recall(_CountedMetric):
 
     def _plan(self, data: RankingData) -> Plan:
         relevance = _weighed(data, (data.y > 0).astype(np.float64))
-        return _gain_plan(data, relevance, np.ones_like(relevance), lambda best: (min(self.k, len(best)), best[-1:]))
+        return _gain_plan(
+            data,
+            relevance,
+            np.ones_like(relevance),
+            lambda best: (min(self.k, len(best)), best[-1:]),
+        )
 
 
 class _Cascade(_CountedMetric):
@@ -402,17 +438,25 @@ class _Cascade(_CountedMetric):
     k: Count | None = None
 
     def _plan(self, data: RankingData) -> Plan:
-        return _queries_with_relevant_documents(data), (data.y > 0).astype(np.float64)  # Rᵢ of each document
+        return _queries_with_relevant_documents(data), (data.y > 0).astype(
+            np.float64
+        )  # Rᵢ of each document
 
     def _kernel(self, scores: Matrix, offsets: Integers, query: Integers, stops: Vector) -> Matrix:  # type: ignore[override]
         values = np.zeros((len(offsets) - 1, scores.shape[1]))
         for q in query:
             rows = slice(offsets[q], offsets[q + 1])
             order = np.argsort(-scores[rows], axis=0, kind="stable")[: self.k]
-            stop = stops[rows][order] * (np.take_along_axis(scores[rows], order, axis=0) > -np.inf)  # else without rank
+            stop = stops[rows][order] * (
+                np.take_along_axis(scores[rows], order, axis=0) > -np.inf
+            )  # else without rank
             reached = np.cumprod(np.vstack([np.ones(stop.shape[1]), 1.0 - stop[:-1]]), axis=0)
-            terms = reached * stop / (np.arange(1, len(stop) + 1)[:, None] if self._of_rank else 1.0)
-            values[q] = np.cumsum(terms, axis=0)[-1]  # np.sum may add in an order that depends on the columns
+            terms = (
+                reached * stop / (np.arange(1, len(stop) + 1)[:, None] if self._of_rank else 1.0)
+            )
+            values[q] = np.cumsum(terms, axis=0)[
+                -1
+            ]  # np.sum may add in an order that depends on the columns
         return values
 
 
@@ -494,7 +538,9 @@ class ERR(_Cascade):
                 f"{data.name}: y[{row}] is {data.y[row]}, above the largest label {self.max_label} of ERR; use "
                 f"ERR(k, max_label={data.y[row]}), or fewer levels of relevance"
             )
-        return _queries_with_relevant_documents(data), np.ldexp(_label_gains(data, "exp2"), -self.max_label)
+        return _queries_with_relevant_documents(data), np.ldexp(
+            _label_gains(data, "exp2"), -self.max_label
+        )
 
 
 MOST_INDIFFERENT = 0.2  # share of queries that cannot differ above which a run reports them
@@ -512,7 +558,9 @@ def check_differing(metric: Metric, data: RankingData) -> str:
         return ""
     reason = "where all labels are equal"
     if n_usual > n_differing:
-        reason = f"{n_usual - n_differing:,} of which can differ by the usual convention ({usual.name})"
+        reason = (
+            f"{n_usual - n_differing:,} of which can differ by the usual convention ({usual.name})"
+        )
     which = f"{n_queries - n_differing:,} of {n_queries:,}" if n_differing else f"all {n_queries:,}"
     message = f"{data.name}: {metric.name} is the same for any order of the documents on {which} queries, {reason}"
     if not n_differing:
@@ -548,15 +596,24 @@ def make_metric(name: str, **conventions: str) -> Metric:
     name = name.strip()
     if name.endswith(")") and " (" in name:
         name, _, printed = name.removesuffix(")").partition(" (")
-        pairs = [("convention=" * ("=" not in part) + part).split("=", 1) for part in printed.lower().split(", ")]
+        pairs = [
+            ("convention=" * ("=" not in part) + part).split("=", 1)
+            for part in printed.lower().split(", ")
+        ]
         read: Parameters = {key: int(value) if value.isdecimal() else value for key, value in pairs}
         try:
             return make_metric(name, **read, **conventions)
         except TypeError:
-            raise ValueError(f"{name} does not have the conventions ({printed}), or has one twice") from None
+            raise ValueError(
+                f"{name} does not have the conventions ({printed}), or has one twice"
+            ) from None
     measure, at, k = name.partition("@")
     make = (_WITH_CUTOFF if at else _WITHOUT_CUTOFF).get(measure.lower())
-    make = make or (load_code(measure) if is_code(measure) else plugins("moerank.metrics", Callable).get(measure))
+    make = make or (
+        load_code(measure)
+        if is_code(measure)
+        else plugins("moerank.metrics", Callable).get(measure)
+    )
     if make is not None and (k.isdecimal() or not at):
         return make(int(k), **conventions) if at else make(**conventions)
     raise ValueError(
@@ -565,7 +622,9 @@ def make_metric(name: str, **conventions: str) -> Metric:
     )
 
 
-def as_metric(value: Metric | str | None, default: Metric | None = None, *, name: str = "metric") -> Metric:
+def as_metric(
+    value: Metric | str | None, default: Metric | None = None, *, name: str = "metric"
+) -> Metric:
     """Return the metric for an argument: a Metric, a name as in `make_metric`, or None for the default.
 
     Anything else is a ValueError that names the argument.
@@ -585,8 +644,15 @@ def as_metric(value: Metric | str | None, default: Metric | None = None, *, name
         raise ValueError(f"{name} must be a Metric or the name of one: {error}") from None
 
 
-_WITH_CUTOFF: dict[str, Callable[..., Metric]] = dict(ndcg=NDCG, p=Precision, recall=Recall, hit=Hit, mrr=MRR, err=ERR)
-_WITHOUT_CUTOFF: dict[str, Callable[..., Metric]] = {"map": MAP, "meanndcg": MeanNDCG, "mrr": MRR, "err": ERR}
+_WITH_CUTOFF: dict[str, Callable[..., Metric]] = dict(
+    ndcg=NDCG, p=Precision, recall=Recall, hit=Hit, mrr=MRR, err=ERR
+)
+_WITHOUT_CUTOFF: dict[str, Callable[..., Metric]] = {
+    "map": MAP,
+    "meanndcg": MeanNDCG,
+    "mrr": MRR,
+    "err": ERR,
+}
 
 
 def _queries_with_relevant_documents(data: RankingData) -> Integers:
@@ -594,7 +660,10 @@ def _queries_with_relevant_documents(data: RankingData) -> Integers:
 
 
 def _gain_plan(
-    data: RankingData, gain: Vector, discount: Vector, depths: Callable[[Matrix], tuple[int, Matrix]]
+    data: RankingData,
+    gain: Vector,
+    discount: Vector,
+    depths: Callable[[Matrix], tuple[int, Matrix]],
 ) -> Plan:
     """Return the arguments of `normalised_gain` after scores and query offsets.
 
@@ -610,7 +679,9 @@ def _gain_plan(
         return depths(np.cumsum(best * discount[: len(best)]))
 
     for query in _queries_with_relevant_documents(data):
-        depth, ideal = depth_and_ideal(ordered[data.offsets[query] : data.offsets[query + 1]].tobytes())
+        depth, ideal = depth_and_ideal(
+            ordered[data.offsets[query] : data.offsets[query + 1]].tobytes()
+        )
         if len(ideal):
             queries.append(query)
             last_ranks.append(depth)

@@ -12,7 +12,9 @@ vars(_later)["__getattr__"] = lambda name: getattr(import_module("pandas"), name
 _instead = {"scipy.stats": import_module("scipy"), "pandas": _later}
 
 
-def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> ModuleType:
+def _import(
+    name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+) -> ModuleType:
     """Import a module as Python does, but neither `scipy.stats` nor pandas for ``sklearn.utils.fixes``.
 
     They would take longer than all else together. That file uses the first only in functions, where SciPy loads it, and

@@ -41,11 +41,15 @@ class SolverEntry:
     paper: str  # authors and venue of the publication
     year: int
     source: Any  # the class as "module:Class", without "moerank." in front, or the class itself
-    linear: bool = True  # whether its rankers score by wᵀx, so that there is a weight for each feature
+    linear: bool = (
+        True  # whether its rankers score by wᵀx, so that there is a weight for each feature
+    )
     selects: bool = True  # whether it leaves features out
     needs: tuple[str, ...] = ()  # some of "validation", "binary labels", "seed"
     backend: bool = False  # whether it can train a whole population, and so evaluate a search
-    recommended: bool = False  # whether it finds good fronts soonest, see ``moerank searches moerank-6``
+    recommended: bool = (
+        False  # whether it finds good fronts soonest, see ``moerank searches moerank-6``
+    )
     fixed: Mapping[str, Any] = field(default_factory=dict)  # arguments that the name fixes
 
     def settled(self, parameters: Mapping[str, object]) -> Parameters:
@@ -65,7 +69,9 @@ class SolverEntry:
     @property
     def kind(self) -> Any:
         """The class, which is imported on first use."""
-        return resolve_name(f"moerank.{self.source}") if isinstance(self.source, str) else self.source
+        return (
+            resolve_name(f"moerank.{self.source}") if isinstance(self.source, str) else self.source
+        )
 
     def defaults(self) -> Parameters:
         """Return the parameters with their defaults, or with the values that the name fixes.
@@ -74,8 +80,13 @@ class SolverEntry:
         'map'
         """
         named = signature(self.kind).parameters.values()
-        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in named) and hasattr(self.kind, "get_params"):
-            return {**self.kind().get_params(deep=False), **self.settled({})}  # such as those of XGBoost
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in named) and hasattr(
+            self.kind, "get_params"
+        ):
+            return {
+                **self.kind().get_params(deep=False),
+                **self.settled({}),
+            }  # such as those of XGBoost
         return {**{parameter.name: parameter.default for parameter in named}, **self.settled({})}
 
     def make(self, **parameters: Any) -> Any:
@@ -152,8 +163,12 @@ def find_backend(name: str, parameters: Mapping[str, object]) -> SolverEntry:
         raise ValueError(unknown("backend", name, able))
     entry = find_solver(name, parameters)
     if not entry.backend:
-        instead = f", and train {name} on its front: --set search.refit={name}" * (entry.family == "ranker")
-        raise ValueError(f"{name} cannot serve as a fitness backend; choose one of {', '.join(able)}{instead}")
+        instead = f", and train {name} on its front: --set search.refit={name}" * (
+            entry.family == "ranker"
+        )
+        raise ValueError(
+            f"{name} cannot serve as a fitness backend; choose one of {', '.join(able)}{instead}"
+        )
     return entry
 
 
@@ -178,7 +193,11 @@ def solvers() -> dict[str, SolverEntry]:
         for name, offered in plugins(group).items():
             entry = _entry(name, offered, backend=group == "moerank.backends")
             if entry is None or entry.name in table:
-                reason = "it is neither a class with fit nor a SolverEntry" if entry is None else "the name is taken"
+                reason = (
+                    "it is neither a class with fit nor a SolverEntry"
+                    if entry is None
+                    else "the name is taken"
+                )
                 warnings.warn(f"entry point {group}: {name} is left out: {reason}", stacklevel=2)
                 continue
             table[entry.name] = entry
@@ -190,7 +209,9 @@ def solver_entry(name: str) -> SolverEntry | None:
     if name in solvers() or not is_code(name):
         return solvers().get(name)
     offered = load_code(name)
-    entry = _entry(name, offered, backend=not getattr(offered, "selects", hasattr(offered, "get_support")))
+    entry = _entry(
+        name, offered, backend=not getattr(offered, "selects", hasattr(offered, "get_support"))
+    )
     if entry is None:
         raise ValueError(f"{name} is neither a class with fit nor a SolverEntry")
     return replace(entry, name=name)
@@ -203,7 +224,12 @@ def _entry(name: str, offered: object, *, backend: bool) -> SolverEntry | None:
     if not isinstance(offered, type) or not callable(getattr(offered, "fit", None)):
         return None
     selects = getattr(offered, "selects", hasattr(offered, "get_support"))
-    row: Parameters = {"family": "filter" if selects else "ranker", "year": 0, "linear": False, "needs": ()}
+    row: Parameters = {
+        "family": "filter" if selects else "ranker",
+        "year": 0,
+        "linear": False,
+        "needs": (),
+    }
     row |= {"paper": f"{offered.__module__}.{offered.__qualname__}"}
     row = {key: getattr(offered, key, default) for key, default in row.items()}
     return SolverEntry(name=name, source=offered, selects=selects, backend=backend, **row)
@@ -224,7 +250,10 @@ def plugins(group: str, kind: Any = object) -> Parameters:
             offered[point.name] = loaded
         except Exception as error:  # an error of another package must not stop this one
             reason = f"{type(error).__name__}: {error}"
-            warnings.warn(f"entry point {group}: {point.name} = {point.value} is left out: {reason}", stacklevel=2)
+            warnings.warn(
+                f"entry point {group}: {point.name} = {point.value} is left out: {reason}",
+                stacklevel=2,
+            )
     return offered
 
 
@@ -275,7 +304,11 @@ def names_of_code(values: object) -> list[str]:
         return [name] if is_code(name) else []
     if isinstance(values, Mapping):
         values = list(values.values())
-    return [name for value in values for name in names_of_code(value)] if isinstance(values, list) else []
+    return (
+        [name for value in values for name in names_of_code(value)]
+        if isinstance(values, list)
+        else []
+    )
 
 
 def load_code(text: str) -> Any:
@@ -302,7 +335,9 @@ def read_solver(text: str) -> tuple[str, Parameters]:
     """
     match = re.fullmatch(r"([\w.:-]+)(?:\[(.*)\])?", text.strip(), re.DOTALL)
     if match is None:
-        raise ValueError(f"solver {text!r}: write NAME or NAME[key=value,…], as in fsmrank[lambda1=0.1]")
+        raise ValueError(
+            f"solver {text!r}: write NAME or NAME[key=value,…], as in fsmrank[lambda1=0.1]"
+        )
     parameters: Parameters = {}
     for part in split(match[2] or ""):
         key, equals, value = part.partition("=")
@@ -350,42 +385,113 @@ def split(text: str) -> list[str]:
 
 
 BREIMAN = ("Breiman: Random forests. Machine Learning", 2001)
-CAO = ("Cao, Qin, Liu, Tsai, Li: Learning to rank: from pairwise approach to listwise approach. ICML", 2007)
-CHAPELLE = ("Chapelle, Keerthi: Efficient algorithms for ranking with SVMs. Information Retrieval", 2010)
-CHEN = ("Chen, Li, Dou, Liang, Lv: Ranking SVM with kernel approximation. Comput. Intell. Neurosci.", 2017)
+CAO = (
+    "Cao, Qin, Liu, Tsai, Li: Learning to rank: from pairwise approach to listwise approach. ICML",
+    2007,
+)
+CHAPELLE = (
+    "Chapelle, Keerthi: Efficient algorithms for ranking with SVMs. Information Retrieval",
+    2010,
+)
+CHEN = (
+    "Chen, Li, Dou, Liang, Lv: Ranking SVM with kernel approximation. Comput. Intell. Neurosci.",
+    2017,
+)
 CHENG = ("Cheng, Guo, Zhang: MOFSRank. Complexity", 2018)
-DANG = ("Dang, Croft: Feature selection for document ranking. SIGIR workshop on feature generation and selection", 2010)
-FREUND = ("Freund, Iyer, Schapire, Singer: An efficient boosting algorithm for combining preferences. JMLR", 2003)
-FRIEDMAN = ("Friedman: Greedy function approximation: a gradient boosting machine. Annals of Statistics", 2001)
+DANG = (
+    "Dang, Croft: Feature selection for document ranking. SIGIR workshop on feature generation and selection",
+    2010,
+)
+FREUND = (
+    "Freund, Iyer, Schapire, Singer: An efficient boosting algorithm for combining preferences. JMLR",
+    2003,
+)
+FRIEDMAN = (
+    "Friedman: Greedy function approximation: a gradient boosting machine. Annals of Statistics",
+    2001,
+)
 FURNIVAL = ("Furnival, Wilson: Regressions by leaps and bounds. Technometrics", 1974)
-GANJISAFFAR = ("Ganjisaffar, Caruana, Lopes: Bagging gradient-boosted trees for ranking models. SIGIR", 2011)
+GANJISAFFAR = (
+    "Ganjisaffar, Caruana, Lopes: Bagging gradient-boosted trees for ranking models. SIGIR",
+    2011,
+)
 GENG = ("Geng, Liu, Qin, Li: Feature selection for ranking. SIGIR", 2007)
-GIGLI = ("Gigli, Lucchese, Nardini, Perego: Fast feature selection for learning to rank. ICTIR", 2016)
-GUPTA = ("Gupta, Rosso: Expected divergence based feature selection for learning to rank. COLING", 2012)
-GUYON = ("Guyon, Weston, Barnhill, Vapnik: Gene selection for cancer classification. Machine Learning", 2002)
-JIAO_MFFS = ("Jiao et al.: Benefiting from single-objective feature selection: a multiform approach. IEEE TCyb", 2023)
-JIAO_PRDH = ("Jiao et al.: Multiobjective feature selection via reformulation and duplication. IEEE TEVC", 2024)
+GIGLI = (
+    "Gigli, Lucchese, Nardini, Perego: Fast feature selection for learning to rank. ICTIR",
+    2016,
+)
+GUPTA = (
+    "Gupta, Rosso: Expected divergence based feature selection for learning to rank. COLING",
+    2012,
+)
+GUYON = (
+    "Guyon, Weston, Barnhill, Vapnik: Gene selection for cancer classification. Machine Learning",
+    2002,
+)
+JIAO_MFFS = (
+    "Jiao et al.: Benefiting from single-objective feature selection: a multiform approach. IEEE TCyb",
+    2023,
+)
+JIAO_PRDH = (
+    "Jiao et al.: Multiobjective feature selection via reformulation and duplication. IEEE TEVC",
+    2024,
+)
 JOACHIMS = ("Joachims: Training linear SVMs in linear time. KDD", 2006)
-KUO = ("Kuo, Lee, Lin: Large-scale kernel RankSVM. SIAM International Conference on Data Mining", 2014)
-LAI_FENCHEL = ("Lai et al.: Sparse learning-to-rank via an efficient primal-dual algorithm. IEEE TC", 2013)
+KUO = (
+    "Kuo, Lee, Lin: Large-scale kernel RankSVM. SIAM International Conference on Data Mining",
+    2014,
+)
+LAI_FENCHEL = (
+    "Lai et al.: Sparse learning-to-rank via an efficient primal-dual algorithm. IEEE TC",
+    2013,
+)
 LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
-LAPORTE = ("Laporte et al.: Nonconvex regularizations for feature selection in ranking. IEEE TNNLS", 2014)
+LAPORTE = (
+    "Laporte et al.: Nonconvex regularizations for feature selection in ranking. IEEE TNNLS",
+    2014,
+)
 LEE = ("Lee, Lin: Large-scale linear RankSVM. Neural Computation", 2014)
-LUCCHESE = ("Lucchese et al.: ILMART: interpretable ranking with constrained LambdaMART. SIGIR", 2022)
-LUNDBERG = ("Lundberg et al.: From local explanations to global understanding. Nature Machine Intelligence", 2020)
-PAHIKKALA = ("Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Mach. Learn.", 2009)
-PAHIKKALA_GREEDY = ("Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature generation and selection", 2010)
+LUCCHESE = (
+    "Lucchese et al.: ILMART: interpretable ranking with constrained LambdaMART. SIGIR",
+    2022,
+)
+LUNDBERG = (
+    "Lundberg et al.: From local explanations to global understanding. Nature Machine Intelligence",
+    2020,
+)
+PAHIKKALA = (
+    "Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Mach. Learn.",
+    2009,
+)
+PAHIKKALA_GREEDY = (
+    "Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature generation and selection",
+    2010,
+)
 PETER = ("Peter, Diego, Hamprecht, Nadler: Cost efficient gradient boosting. NIPS", 2017)
 SCULLEY = ("Sculley: Combined regression and ranking. KDD", 2010)
-TIAN = ("Tian, Zhang, Wang, Jin: Large-scale sparse multiobjective optimization problems. IEEE TEVC", 2020)
+TIAN = (
+    "Tian, Zhang, Wang, Jin: Large-scale sparse multiobjective optimization problems. IEEE TEVC",
+    2020,
+)
 TSAI = ("Tsai, Liu, Qin, Chen, Ma: FRank: a ranking method with fidelity loss. SIGIR", 2007)
-WU = ("Wu, Burges, Svore, Gao: Adapting boosting for information retrieval measures. Information Retrieval", 2010)
+WU = (
+    "Wu, Burges, Svore, Gao: Adapting boosting for information retrieval measures. Information Retrieval",
+    2010,
+)
 XU = ("Xu, Li: AdaRank: a boosting algorithm for information retrieval. SIGIR", 2007)
-XU_DAEA = ("Xu, Xue, Zhang: A duplication analysis-based EA for biobjective feature selection. IEEE TEVC", 2021)
-YUE = ("Yue, Finley, Radlinski, Joachims: A support vector method for optimizing average precision. SIGIR", 2007)
+XU_DAEA = (
+    "Xu, Xue, Zhang: A duplication analysis-based EA for biobjective feature selection. IEEE TEVC",
+    2021,
+)
+YUE = (
+    "Yue, Finley, Radlinski, Joachims: A support vector method for optimizing average precision. SIGIR",
+    2007,
+)
 
 
-def _row(name: str, family: Family, published: tuple[str, int], source: str, **columns: Any) -> SolverEntry:
+def _row(
+    name: str, family: Family, published: tuple[str, int], source: str, **columns: Any
+) -> SolverEntry:
     return SolverEntry(name, family, *published, source, **columns)
 
 
@@ -393,12 +499,18 @@ def _ranker(name: str, published: tuple[str, int], kind: str, **row: Any) -> Sol
     return _row(name, "ranker", published, f"rankers:{kind}", selects=False, **row)
 
 
-def _by_trees(name: str, family: Family, published: tuple[str, int], kind: str, **row: Any) -> SolverEntry:
+def _by_trees(
+    name: str, family: Family, published: tuple[str, int], kind: str, **row: Any
+) -> SolverEntry:
     return _row(name, family, published, f"selectors.tree_filters:{kind}", linear=False, **row)
 
 
-def _mofs_rank(name: str, published: tuple[str, int] = CHENG, *, fixed: Parameters, **row: Any) -> SolverEntry:
-    return _row(name, "evolutionary", published, "mofsrank:MOFSRank", needs=("seed",), fixed=fixed, **row)
+def _mofs_rank(
+    name: str, published: tuple[str, int] = CHENG, *, fixed: Parameters, **row: Any
+) -> SolverEntry:
+    return _row(
+        name, "evolutionary", published, "mofsrank:MOFSRank", needs=("seed",), fixed=fixed, **row
+    )
 
 
 # MOFSRank as in its paper: linear RankSVM, all non-dominated instance subsets, and ensembles alone.
@@ -410,7 +522,12 @@ _PAPER: Parameters = {
     "ensemble": {"keep_members": False, "count": "bits"},
 }
 # Validation chooses the bins of the step functions.
-_ADDITIVE: Parameters = {"algorithm": "staircase", "backend": "additive", "tune": True, "instance_selection": False}
+_ADDITIVE: Parameters = {
+    "algorithm": "staircase",
+    "backend": "additive",
+    "tune": True,
+    "instance_selection": False,
+}
 
 _OWN = (
     _mofs_rank("mofsrank", fixed={}),
@@ -426,7 +543,13 @@ _OWN = (
     _mofs_rank("mofsrank-prdh", JIAO_PRDH, fixed={"algorithm": "prdh"}),
     _mofs_rank("mofsrank-mffs", JIAO_MFFS, fixed={"algorithm": "mffs"}),
     _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy:GreedyRankRLS"),
-    _row("greedy-additive", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy:GreedyAdditive", linear=False),
+    _row(
+        "greedy-additive",
+        "wrapper",
+        PAHIKKALA_GREEDY,
+        "selectors.greedy:GreedyAdditive",
+        linear=False,
+    ),
     _row("best-subset", "wrapper", FURNIVAL, "selectors.best_subset:BestSubset"),
     _row("fs-bfs", "wrapper", DANG, "selectors.fs_bfs:FSBFS"),
     _by_trees("lambdamart-rfe", "wrapper", GUYON, "LambdaMARTRFE"),
@@ -438,16 +561,38 @@ _OWN = (
     _row("ngas", "filter", GIGLI, "selectors.gas:NGAS"),
     _row("xgas", "filter", GIGLI, "selectors.gas:XGAS"),
     _row("hcas", "filter", GIGLI, "selectors.gas:HCAS"),
-    _row("permutation", "filter", BREIMAN, "selectors.filter:PermutationImportance", needs=("seed",)),
+    _row(
+        "permutation", "filter", BREIMAN, "selectors.filter:PermutationImportance", needs=("seed",)
+    ),
     _row("fsmrank", "embedded", LAI_FSM, "rankers:FSMRank", backend=True),
     _row("fsmrank-subgradient", "embedded", LAI_FSM, "selectors.sparse_rankers:FSMRankSubgradient"),
     _row("fenchelrank", "embedded", LAI_FENCHEL, "selectors.sparse_rankers:FenchelRank"),
-    _row("nonconvex-lp", "embedded", LAPORTE, "selectors.sparse_rankers:NonconvexRanker", fixed={"penalty": "lp"}),
-    _row("nonconvex-log", "embedded", LAPORTE, "selectors.sparse_rankers:NonconvexRanker", fixed={"penalty": "log"}),
-    _row("nonconvex-mcp", "embedded", LAPORTE, "selectors.sparse_rankers:NonconvexRanker", fixed={"penalty": "mcp"}),
+    _row(
+        "nonconvex-lp",
+        "embedded",
+        LAPORTE,
+        "selectors.sparse_rankers:NonconvexRanker",
+        fixed={"penalty": "lp"},
+    ),
+    _row(
+        "nonconvex-log",
+        "embedded",
+        LAPORTE,
+        "selectors.sparse_rankers:NonconvexRanker",
+        fixed={"penalty": "log"},
+    ),
+    _row(
+        "nonconvex-mcp",
+        "embedded",
+        LAPORTE,
+        "selectors.sparse_rankers:NonconvexRanker",
+        fixed={"penalty": "mcp"},
+    ),
     _by_trees("lambdamart-gain", "embedded", FRIEDMAN, "LambdaMARTGain"),
     _by_trees("lambdamart-shap", "embedded", LUNDBERG, "LambdaMARTSHAP"),
-    _by_trees("lambdamart-permutation", "embedded", BREIMAN, "LambdaMARTPermutation", needs=("seed",)),
+    _by_trees(
+        "lambdamart-permutation", "embedded", BREIMAN, "LambdaMARTPermutation", needs=("seed",)
+    ),
     _by_trees("ilmart", "embedded", LUCCHESE, "ILMART"),
     _by_trees("cegb", "embedded", PETER, "CEGB"),
     _ranker("ranksvm-primal", CHAPELLE, "RankSVM", backend=True),

@@ -7,7 +7,12 @@ import moocore
 import numpy as np
 import scipy  # loads scipy.stats, which takes half a second, when it is used
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri, stdtr, stdtrit  # the distributions of z and t, as scipy.stats computes them
+from scipy.special import (
+    ndtr,
+    ndtri,
+    stdtr,
+    stdtrit,
+)  # the distributions of z and t, as scipy.stats computes them
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 
@@ -38,7 +43,9 @@ def paired_differences(first: ArrayLike, second: ArrayLike) -> Vector:
     """
     a, b = np.asarray(first, float), np.asarray(second, float)
     if a.shape != b.shape or a.ndim != 1:
-        raise ValueError(f"shapes {a.shape} and {b.shape} are not pairs; give two lists with a value for each query")
+        raise ValueError(
+            f"shapes {a.shape} and {b.shape} are not pairs; give two lists with a value for each query"
+        )
     return np.where(np.abs(a - b) <= _rounding(a, b), 0.0, a - b)
 
 
@@ -50,11 +57,17 @@ def of_differing(differences: Array, can_differ: Mask, weights: Vector | None = 
     >>> of_differing(np.array([0.25, 0.5, 0.0]), np.array([True, True, False]), np.array([1.0, 3.0, 2.0])).tolist()
     [0.25, 0.5]
     """
-    share = 1.0 if weights is None or not can_differ.any() else weights.mean() / weights[can_differ].mean()
+    share = (
+        1.0
+        if weights is None or not can_differ.any()
+        else weights.mean() / weights[can_differ].mean()
+    )
     return differences[can_differ] * share
 
 
-def hypervolume(front: ArrayLike, reference: Sequence[float], ideal: Sequence[float] | None = None) -> float:
+def hypervolume(
+    front: ArrayLike, reference: Sequence[float], ideal: Sequence[float] | None = None
+) -> float:
     """Return the share of the box between `ideal` and `reference` that a front dominates.
 
     Parameters
@@ -78,7 +91,9 @@ def hypervolume(front: ArrayLike, reference: Sequence[float], ideal: Sequence[fl
 
 def joint_front(fronts: Sequence[ArrayLike]) -> Vector:
     """Return the non-dominated points of several fronts, each once, in the order of the first objective."""
-    points = np.unique(np.concatenate([np.atleast_2d(np.asarray(front, float)) for front in fronts]), axis=0)
+    points = np.unique(
+        np.concatenate([np.atleast_2d(np.asarray(front, float)) for front in fronts]), axis=0
+    )
     return np.asarray(points[moocore.is_nondominated(points)])
 
 
@@ -102,11 +117,15 @@ def igd_plus(front: ArrayLike, target: ArrayLike, scale: Sequence[float]) -> flo
     0.625
     """
     divisor = np.asarray(scale, float)
-    points, goal = (np.atleast_2d(np.asarray(values, float)) / divisor for values in (front, target))
+    points, goal = (
+        np.atleast_2d(np.asarray(values, float)) / divisor for values in (front, target)
+    )
     return float(moocore.igd_plus(points, ref=goal))
 
 
-def attainment_surfaces(fronts: Sequence[ArrayLike], shares: Sequence[float] = (0.25, 0.5, 0.75)) -> list[Vector]:
+def attainment_surfaces(
+    fronts: Sequence[ArrayLike], shares: Sequence[float] = (0.25, 0.5, 0.75)
+) -> list[Vector]:
     """Return the attainment surface of each share of the runs, as the corners of its staircase.
 
     Parameters
@@ -177,10 +196,14 @@ def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedTest:
     """
     d = paired_differences(first, second)
     difference, error = mean_and_error(d)
-    p = min(1.0, 2.0 ** (1 - len(d))) if difference else 1.0  # of the signs, if all differences are equal
+    p = (
+        min(1.0, 2.0 ** (1 - len(d))) if difference else 1.0
+    )  # of the signs, if all differences are equal
     if not _all_equal(d):
         p = float(2.0 * stdtr(len(d) - 1, -abs(difference) / error))
-    return PairedTest(difference, error, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()), p)
+    return PairedTest(
+        difference, error, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()), p
+    )
 
 
 LEVEL = 0.05
@@ -308,15 +331,26 @@ def interval_ends(
     n: ArrayLike, mean: ArrayLike, deviation: ArrayLike, skewness: ArrayLike, level: float
 ) -> tuple[Vector, Vector]:
     """Return the means below and above which the test of `p_above` and its mirror image reject at `level` / 2."""
-    n, mean, deviation, skewness = np.asarray(n), np.asarray(mean), np.asarray(deviation), np.asarray(skewness)
+    n, mean, deviation, skewness = (
+        np.asarray(n),
+        np.asarray(mean),
+        np.asarray(deviation),
+        np.asarray(skewness),
+    )
     width = -stdtrit(n - 1, level / 2) / np.sqrt(n)
-    frequency = 1 - (level / 2) ** (1 / n)  # of losses of 1 that a sample misses with the chance level / 2
+    frequency = 1 - (level / 2) ** (
+        1 / n
+    )  # of losses of 1 that a sample misses with the chance level / 2
 
     def end(sign: int) -> Vector:
         t = width - sign * skewness / (6 * n)
         root = np.cbrt(1 + sign * skewness * t)
-        t = 3 * t / (root**2 + root + 1)  # 3 (root − 1) / skewness, which would cancel where the skewness is small
-        lowest = sign * mean - np.maximum(np.maximum(t, width) * deviation, frequency * (1 + sign * mean))
+        t = (
+            3 * t / (root**2 + root + 1)
+        )  # 3 (root − 1) / skewness, which would cancel where the skewness is small
+        lowest = sign * mean - np.maximum(
+            np.maximum(t, width) * deviation, frequency * (1 + sign * mean)
+        )
         return sign * lowest
 
     return end(1), end(-1)
@@ -482,10 +516,14 @@ def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
     if not len(d):
         return 1.0
     d = d[np.argsort(np.abs(d))]
-    d = np.sign(d) * np.cumsum(np.diff(np.abs(d), prepend=0.0) > _rounding(a, b))  # the sizes, numbered with their ties
+    d = np.sign(d) * np.cumsum(
+        np.diff(np.abs(d), prepend=0.0) > _rounding(a, b)
+    )  # the sizes, numbered with their ties
     if len(d) > MOST_EXACT:
         return float(scipy.stats.wilcoxon(d).pvalue)
-    ranks = np.rint(2.0 * scipy.stats.rankdata(np.abs(d))).astype(int)  # twice the mean ranks of ties are integers
+    ranks = np.rint(2.0 * scipy.stats.rankdata(np.abs(d))).astype(
+        int
+    )  # twice the mean ranks of ties are integers
     chance = np.zeros(ranks.sum() + 1)  # of each sum of the ranks with a positive sign
     chance[0] = 1.0
     for rank in ranks:
@@ -517,7 +555,9 @@ def smallest_within_error(values: ArrayLike, sizes: ArrayLike, errors: float = 1
     means = table.mean(axis=0)
     best = np.lexsort((n_features, -means))[0]
     behind = table[:, [best]] - table
-    error = behind.std(axis=0, ddof=1) / np.sqrt(len(table)) if len(table) > 1 else np.zeros(len(means))
+    error = (
+        behind.std(axis=0, ddof=1) / np.sqrt(len(table)) if len(table) > 1 else np.zeros(len(means))
+    )
     near = np.flatnonzero(behind.mean(axis=0) <= errors * error)
     return int(near[np.lexsort((-means[near], n_features[near]))[0]])
 
@@ -586,7 +626,11 @@ def friedman(values: ArrayLike, alpha: float = 0.05) -> RankTest:
     table = np.asarray(values, float)
     n_blocks, n_solvers = table.shape
     ranks = scipy.stats.rankdata(-table, axis=1).mean(axis=0)
-    p = float(scipy.stats.friedmanchisquare(*table.T).pvalue) if np.ptp(table, axis=1).any() else 1.0
+    p = (
+        float(scipy.stats.friedmanchisquare(*table.T).pvalue)
+        if np.ptp(table, axis=1).any()
+        else 1.0
+    )
     q = scipy.stats.studentized_range.ppf(1.0 - alpha, n_solvers, np.inf) / np.sqrt(2.0)
     order = np.argsort(ranks, kind="stable")
     critical_difference = float(q * np.sqrt(n_solvers * (n_solvers + 1) / (6.0 * n_blocks)))

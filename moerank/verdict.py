@@ -65,7 +65,9 @@ class Verdict(BaseModel):
     """
 
     # The file holds the computed fields for its readers; here they are computed anew.
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", strict=True, allow_inf_nan=False, defer_build=True
+    )
 
     part: Part
     metric: str
@@ -101,7 +103,11 @@ class Verdict(BaseModel):
     @property
     def interval(self) -> tuple[float, float]:
         """The ends of the 95 % interval of the mean difference, at `level`; infinite if all differences are equal."""
-        return statistics.mean_interval(self.differences, 1 - self.level) if self.n_differing > 1 else (-np.inf, np.inf)
+        return (
+            statistics.mean_interval(self.differences, 1 - self.level)
+            if self.n_differing > 1
+            else (-np.inf, np.inf)
+        )
 
     @property
     def p(self) -> float:
@@ -111,7 +117,9 @@ class Verdict(BaseModel):
     @property
     def p_equivalent(self) -> float:
         """The p value of the hypothesis that the difference exceeds the margin."""
-        return statistics.p_not_within(self.differences, self.margin) if self.n_differing > 1 else 1.0
+        return (
+            statistics.p_not_within(self.differences, self.margin) if self.n_differing > 1 else 1.0
+        )
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -131,21 +139,33 @@ class Verdict(BaseModel):
     def sentence(self) -> str:
         """The verdict in words, the decision first."""
         size = "" if self._size in self.headline else f"{self._size}; "
-        head = f"{self.headline}. {self.advice}. {size}" if size and self.advice else f"{self.headline}; "
-        return ". ".join(filter(None, (f"{head}{self.outcome}", self.rival, "" if size else self.advice)))
+        head = (
+            f"{self.headline}. {self.advice}. {size}"
+            if size and self.advice
+            else f"{self.headline}; "
+        )
+        return ". ".join(
+            filter(None, (f"{head}{self.outcome}", self.rival, "" if size else self.advice))
+        )
 
     @property
     def headline(self) -> str:
         """The decision in a few words. A loss that these queries detect takes the word "use" back."""
         if self.no_better_than_chance:
             return f"{self._size}, not detectably better than a random order"
-        if self.decision == "keep" or (self.decision in ("use", "try") and self.n_features == self.n_allowed):
+        if self.decision == "keep" or (
+            self.decision in ("use", "try") and self.n_features == self.n_allowed
+        ):
             return f"Keep all {self.n_allowed} features"
         if self.decision == "limits":
             return "Raise the limits"
         if self.decision == "loss" or (self.finding == "loss" and not self.equivalent):
             return f"{self._size}, at a loss"
-        return f"{self.decision.capitalize()} {self._size}" if self.decision in ("use", "try") else self._size
+        return (
+            f"{self.decision.capitalize()} {self._size}"
+            if self.decision in ("use", "try")
+            else self._size
+        )
 
     @property
     def title(self) -> str:
@@ -153,7 +173,11 @@ class Verdict(BaseModel):
         side = "above" if self.difference > 0 else "below"
         change = f"{short(abs(self.difference))} {side}" if self.difference else "the same as"
         tells = ", which is detected" if self.finding != "none" else "; too few to tell"
-        end = f", which is within {short(self.margin)}" if self.equivalent and self.finding == "none" else tells
+        end = (
+            f", which is within {short(self.margin)}"
+            if self.equivalent and self.finding == "none"
+            else tells
+        )
         subject = "they" if self._size in self.headline else self.n_features
         return f"{self.headline}: on {self.counted}, {subject} score {change} all {self.n_allowed}{end}"
 
@@ -175,7 +199,11 @@ class Verdict(BaseModel):
         word = "gain" if change > 0 else "loss" if change < 0 else "difference"
         other = f" against {self.against} with all of them" if self.against else ""
         allowed_for = "; interval and tests allow for it" if self.level < statistics.LEVEL else ""
-        optimistic = f" (optimistic: these queries chose it{allowed_for})" if self.part == "validation" else ""
+        optimistic = (
+            f" (optimistic: these queries chose it{allowed_for})"
+            if self.part == "validation"
+            else ""
+        )
         return (
             f"estimated {word} {short(abs(change))} {self.metric}{self._spread(change)}{other} on {self.counted}: "
             f"{self._findings}{optimistic}"
@@ -202,12 +230,16 @@ class Verdict(BaseModel):
         `other` is the verdict on the selection against the mean of random orders.
         """
         too_few = other.n_differing < statistics.FEWEST_QUERIES
-        return self.model_copy(update={"no_better_than_chance": not too_few and other.finding != "gain"})
+        return self.model_copy(
+            update={"no_better_than_chance": not too_few and other.finding != "gain"}
+        )
 
     def _spread(self, change: float) -> str:
         """Return the interval of the loss, or of the gain if the change is one."""
         low, high = self.interval if change > 0 else [-end for end in reversed(self.interval)]
-        return f" (95 %: {signed(low)} to {signed(high)})" if isfinite(low) and isfinite(high) else ""
+        return (
+            f" (95 %: {signed(low)} to {signed(high)})" if isfinite(low) and isfinite(high) else ""
+        )
 
     @property
     def counted(self) -> str:
@@ -220,7 +252,9 @@ class Verdict(BaseModel):
     def _findings(self) -> str:
         within = f"within {short(self.margin)}"
         if self.finding != "none":
-            return f"a {self.finding} is detected" + (f", and it lies {within}" if self.equivalent else "")
+            return f"a {self.finding} is detected" + (
+                f", and it lies {within}" if self.equivalent else ""
+            )
         if self.equivalent:
             return f"equivalent {within}"
         if self.n_differing >= statistics.FEWEST_QUERIES and not any(self.differences):
@@ -228,7 +262,9 @@ class Verdict(BaseModel):
         needed = statistics.queries_needed(self.differences, self.margin, self.level)
         if not needed:
             return "too few to tell"
-        every = float(f"{needed * self.n_queries / self.n_differing:.2g}")  # with those that cannot differ
+        every = float(
+            f"{needed * self.n_queries / self.n_differing:.2g}"
+        )  # with those that cannot differ
         return f"too few to tell; it takes about {every:,.0f} {self.part} queries"
 
 
@@ -265,7 +301,9 @@ def judge(
     too few to tell; it takes about 1,300 test queries
     """
     differences = statistics.paired_differences(selection, reference)
-    differs = np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)
+    differs = (
+        np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)
+    )
     return Verdict(
         part=part,
         metric=metric,

@@ -16,4 +16,6 @@ FOLD = 1
 
 problems, results, out = opened(__doc__)
 for problem in problems:
-    save_figure(FIGURES["ablation"].draw(results, problem, fold=FOLD), out / f"ablation-{problem.name}.png")
+    save_figure(
+        FIGURES["ablation"].draw(results, problem, fold=FOLD), out / f"ablation-{problem.name}.png"
+    )

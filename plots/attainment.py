@@ -15,5 +15,7 @@ FOLD = 1
 
 problems, results, out = opened(__doc__)
 for problem in problems:
-    figure = FIGURES["attainment"].draw(results, problem, fold=FOLD, solvers=searches_of(results, problem))
+    figure = FIGURES["attainment"].draw(
+        results, problem, fold=FOLD, solvers=searches_of(results, problem)
+    )
     save_figure(figure, out / f"attainment-{problem.name}.png")

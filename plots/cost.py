@@ -15,4 +15,6 @@ METRIC = None  # that of the objectives; or "MAP"
 
 problems, results, out = opened(__doc__)
 for problem in problems:
-    save_figure(FIGURES["cost"].draw(results, problem, metric=METRIC), out / f"cost-{problem.name}.png")
+    save_figure(
+        FIGURES["cost"].draw(results, problem, metric=METRIC), out / f"cost-{problem.name}.png"
+    )

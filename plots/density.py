@@ -48,7 +48,9 @@ def shift(train: RankingData, feature: int) -> float:
 
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("problem", nargs="?", default="ohsumed", help="problem file, or the name of a shipped one")
+parser.add_argument(
+    "problem", nargs="?", default="ohsumed", help="problem file, or the name of a shipped one"
+)
 parser.add_argument("--data", type=Path, help="folder of the data")
 parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of the figure")
 arguments = parser.parse_args()

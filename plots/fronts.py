@@ -17,5 +17,7 @@ FOLD = 1
 problems, results, out = opened(__doc__)
 for problem in problems:
     there = results.of(problem.name).first_runs(FOLD)
-    figure = FIGURES["fronts"].draw(results, problem, fold=FOLD, solvers=[name for name in SOLVERS if name in there])
+    figure = FIGURES["fronts"].draw(
+        results, problem, fold=FOLD, solvers=[name for name in SOLVERS if name in there]
+    )
     save_figure(figure, out / f"fronts-{problem.name}.png")

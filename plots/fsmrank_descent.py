@@ -50,7 +50,9 @@ def descent_figure(curves: Mapping[str, Curve]) -> Figure:
         figure = Figure(figsize=(WIDTH, 2.4), layout="constrained")
         axes = figure.subplots()
         for (name, points), look in zip(curves.items(), LINES.values(), strict=False):
-            axes.plot(*points, label=name, color=look["color"], linestyle=look["linestyle"], marker=".")
+            axes.plot(
+                *points, label=name, color=look["color"], linestyle=look["linestyle"], marker="."
+            )
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
@@ -65,8 +67,14 @@ def soonest(curves: Mapping[str, Curve]) -> str:
     least = min(min(objectives) for _, objectives in curves.values())
     parts = []
     for name, points in curves.items():
-        times = [[t for t, value in zip(*points, strict=True) if value <= near * least] for near in (1.05, 1.001)]
-        when = [f"after {first[0]:.2g} s" if first else f"not in {points[0][-1]:.2g} s" for first in times]
+        times = [
+            [t for t, value in zip(*points, strict=True) if value <= near * least]
+            for near in (1.05, 1.001)
+        ]
+        when = [
+            f"after {first[0]:.2g} s" if first else f"not in {points[0][-1]:.2g} s"
+            for first in times
+        ]
         parts.append(f"{name.partition(',')[0]} {' and '.join(when)}")
     return f"Within 5 % and 0.1 % of the least objective: {'; '.join(parts)}"
 
@@ -79,9 +87,15 @@ def others(eta0: float) -> Callable[[int], FSMRankSubgradient]:
 def main() -> None:
     """Draw every problem."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("problems", nargs="*", default=PROBLEMS, metavar="PROBLEM", help="by default %(default)s")
-    parser.add_argument("--data", type=Path, help="folder with MQ2008/, OHSUMED/ and MSLR/, else MOERANK_DATA")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of the figures")
+    parser.add_argument(
+        "problems", nargs="*", default=PROBLEMS, metavar="PROBLEM", help="by default %(default)s"
+    )
+    parser.add_argument(
+        "--data", type=Path, help="folder with MQ2008/, OHSUMED/ and MSLR/, else MOERANK_DATA"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent, help="folder of the figures"
+    )
     arguments = parser.parse_args()
     for name in arguments.problems:
         problem = load_problem(name)

@@ -31,7 +31,11 @@ def title(components, comparisons):
     for name, by_metric in comparisons.items():
         above = [metric for metric, (draws, linear) in by_metric.items() if min(draws) > linear]
         below = [metric for metric, (draws, linear) in by_metric.items() if max(draws) < linear]
-        where = [f"{word} in {', '.join(metrics)}" for word, metrics in (("above", above), ("below", below)) if metrics]
+        where = [
+            f"{word} in {', '.join(metrics)}"
+            for word, metrics in (("above", above), ("below", below))
+            if metrics
+        ]
         parts.append(f"{name} {' and '.join(where) or 'on both sides in each metric'}")
     return f"With {components} components, all draws against the linear ranker: {'; '.join(parts)}"
 
@@ -39,9 +43,13 @@ def title(components, comparisons):
 def main():
     """Train and draw what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("problem", nargs="?", default="mq2008", help="problem file, or the name of a shipped one")
+    parser.add_argument(
+        "problem", nargs="?", default="mq2008", help="problem file, or the name of a shipped one"
+    )
     parser.add_argument("--data", type=Path, help="folder of the data")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of the figure")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent, help="folder of the figure"
+    )
     parser.add_argument("--sizes", default="10,20,50,100,200,500", help="numbers of components")
     arguments = parser.parse_args()
     sizes = [int(size) for size in arguments.sizes.split(",")]
@@ -57,7 +65,10 @@ def main():
         "MAP": MAP(),
     }
     scores = {
-        name: [[maker(size, random_state=seed).fit(train).predict(test) for seed in range(SEEDS)] for size in sizes]
+        name: [
+            [maker(size, random_state=seed).fit(train).predict(test) for seed in range(SEEDS)]
+            for size in sizes
+        ]
         for name, maker in RANKERS.items()
     }
     linear = RankSVM().fit(train).predict(test)
@@ -69,11 +80,18 @@ def main():
         ):
             of_linear = metric.score(test, linear)
             for number, (name, by_size) in enumerate(scores.items()):
-                values = np.array([[metric.score(test, predicted) for predicted in draws] for draws in by_size])
+                values = np.array(
+                    [[metric.score(test, predicted) for predicted in draws] for draws in by_size]
+                )
                 comparisons[name][name_of_metric] = (values[-1], of_linear)
                 look = solver_style(number)
                 axes.fill_between(
-                    sizes, values.min(axis=1), values.max(axis=1), color=look["color"], alpha=0.15, linewidth=0
+                    sizes,
+                    values.min(axis=1),
+                    values.max(axis=1),
+                    color=look["color"],
+                    alpha=0.15,
+                    linewidth=0,
                 )
                 axes.plot(sizes, values.mean(axis=1), label=name, **look)
             axes.axhline(of_linear, color="0.3", linestyle=":", label="linear RankSVM")

@@ -14,11 +14,17 @@ def opened(description: str) -> tuple[list[Problem], Results, Path]:
     """Return the problems with results of the study on the command line, the results, and the folder of the figures."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("study", type=Path, help="folder of a study")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of the figures")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent, help="folder of the figures"
+    )
     arguments = parser.parse_args()
     study = mr.Study.load(arguments.study)
     results = study.results()
-    return [problem for problem in study.problems if problem.name in results.problems], results, arguments.out
+    return (
+        [problem for problem in study.problems if problem.name in results.problems],
+        results,
+        arguments.out,
+    )
 
 
 def searches_of(results: Results, problem: Problem) -> list[str]:

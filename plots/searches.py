@@ -19,17 +19,23 @@ from moerank.figures.style import save_figure
 def main():
     """Search and draw what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("problem", nargs="?", default="digits", help="a shipped problem, or a problem file")
+    parser.add_argument(
+        "problem", nargs="?", default="digits", help="a shipped problem, or a problem file"
+    )
     parser.add_argument("--data", type=Path, help="folder that holds the data")
     parser.add_argument("--seeds", type=int, default=7)
     parser.add_argument("--evaluations", type=int, default=10_000)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of the figure")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent, help="folder of the figure"
+    )
     arguments = parser.parse_args()
     stages, references = mr.load_suite([arguments.problem], arguments.data)
     (name,) = stages
     budget = {"n_evaluations": arguments.evaluations, "seeds": arguments.seeds}
     searches = ("nsga2", "daea", "staircase")
-    study = mr.SearchStudy(stages, searches, f"results/searches-{name}", **budget, targets=references)
+    study = mr.SearchStudy(
+        stages, searches, f"results/searches-{name}", **budget, targets=references
+    )
     save_figure(study.run().plot("hypervolume"), arguments.out / f"searches-{name}.png")
 
 

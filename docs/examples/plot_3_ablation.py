@@ -15,12 +15,18 @@ import moerank as mr
 # budget.
 
 stages = ("instance_selection", "feature_selection", "ensemble")
-budget = {f"{stage}.{key}": n for stage in stages for key, n in {"population": 30, "generations": 10}.items()}
+budget = {
+    f"{stage}.{key}": n
+    for stage in stages
+    for key, n in {"population": 30, "generations": 10}.items()
+}
 variants = {"all parts": "mofsrank"}
 for part in ("instance_selection", "adaptive_mutation", "ensemble"):
     variants[f"without {part.replace('_', ' ')}"] = f"mofsrank[{part}=false]"
 folder = tempfile.mkdtemp()
-study = mr.Study(["planted"], (), folder, folds=[1, 2, 3], seeds=2, ablate=variants, settings=budget).run()
+study = mr.Study(
+    ["planted"], (), folder, folds=[1, 2, 3], seeds=2, ablate=variants, settings=budget
+).run()
 print(study.frame().groupby("solver")[["n_features", "test NDCG@10"]].mean().round(3))
 
 # %%

@@ -20,8 +20,14 @@ for ranker in (mr.RankRLS(), mr.AdditiveRLS()):
 # %%
 # A search with this ranker finds few features that suffice, and its chosen member shows what it does with them.
 
-search = {"algorithm": "staircase", "ensemble": False, "feature_selection": {"population": 40, "generations": 20}}
-solver = mr.MOFSRank("additive", final="one-se", random_state=0, **search).fit(train, validation=vali)
+search = {
+    "algorithm": "staircase",
+    "ensemble": False,
+    "feature_selection": {"population": 40, "generations": 20},
+}
+solver = mr.MOFSRank("additive", final="one-se", random_state=0, **search).fit(
+    train, validation=vali
+)
 shapes = solver.plot("shapes")
 
 # %%

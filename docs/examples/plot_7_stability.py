@@ -27,6 +27,9 @@ for sentence in result.sentences():
 
 order = result.order[9::-1]
 figure, axes = plt.subplots(layout="constrained")
-axes.barh([result.feature_names[feature] for feature in order], [result.frequency[feature] for feature in order])
+axes.barh(
+    [result.feature_names[feature] for feature in order],
+    [result.frequency[feature] for feature in order],
+)
 axes.axvline(result.threshold, color="black", linestyle="--")
 axes.set(xlabel="Share of the halves that select the feature (dashed: the threshold)", xlim=(0, 1))

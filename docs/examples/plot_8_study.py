@@ -14,7 +14,12 @@ import moerank as mr
 # A study is a folder; if you run it again, it runs only the missing cells.
 
 budget = {"feature_selection.generations": 15, "feature_selection.population": 40}
-solvers = ["mofsrank-staircase[instance_selection=false,ensemble=false]", "gas-e", "fsmrank", "ranksvm-primal"]
+solvers = [
+    "mofsrank-staircase[instance_selection=false,ensemble=false]",
+    "gas-e",
+    "fsmrank",
+    "ranksvm-primal",
+]
 study = mr.Study(["planted"], solvers, tempfile.mkdtemp(), folds=[1, 2, 3], settings=budget).run()
 
 # %%

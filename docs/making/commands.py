@@ -19,11 +19,21 @@ def pages():
     for words, command in _commands(app, ["moerank"]):
         name = "-".join(words[1:])
         found[f"commands/{name}.md"] = "\n".join(_command(words, command)) + "\n"
-        does = _marked(" ".join((inspect.getdoc(command.callback) or "").partition("\n\n")[0].split()))
+        does = _marked(
+            " ".join((inspect.getdoc(command.callback) or "").partition("\n\n")[0].split())
+        )
         rows.append(f"| [`{' '.join(words)}`](commands/{name}.md) | {does} |")
     lines = ["# The command line", "", app.info.help, "", "| command | |", "|---|---|", *rows, ""]
-    lines += ["What an exit code means is on [its own page](../exit_codes.md).", "", "```{toctree}", ":hidden:", ""]
-    return found | {"commands.md": "\n".join([*lines, *(page.removesuffix(".md") for page in found), "```", ""])}
+    lines += [
+        "What an exit code means is on [its own page](../exit_codes.md).",
+        "",
+        "```{toctree}",
+        ":hidden:",
+        "",
+    ]
+    return found | {
+        "commands.md": "\n".join([*lines, *(page.removesuffix(".md") for page in found), "```", ""])
+    }
 
 
 def _commands(group, words):
@@ -36,9 +46,19 @@ def _commands(group, words):
 def _command(words, command):
     function = command.callback
     hints = get_type_hints(function, include_extras=True)
-    parameters = [_Parameter(entry, hints[entry.name]) for entry in inspect.signature(function).parameters.values()]
+    parameters = [
+        _Parameter(entry, hints[entry.name])
+        for entry in inspect.signature(function).parameters.values()
+    ]
     arguments = "".join(f" {parameter.name}" for parameter in parameters if parameter.is_argument)
-    lines = [f"# {' '.join(words)}", "", "```text", f"{' '.join(words)}{arguments} [OPTIONS]", "```", ""]
+    lines = [
+        f"# {' '.join(words)}",
+        "",
+        "```text",
+        f"{' '.join(words)}{arguments} [OPTIONS]",
+        "```",
+        "",
+    ]
     text, _, examples = inspect.getdoc(function).partition("\n\nExamples\n--------\n")
     lines += [_marked(text), ""]
     if parameters:
@@ -55,7 +75,11 @@ class _Parameter:
     def __init__(self, parameter, hint):
         plain, info = get_args(hint)
         several = "list" in str(plain)
-        kinds = [kind for kind in (plain, *get_args(plain), *sum(map(get_args, get_args(plain)), ())) if kind in TYPES]
+        kinds = [
+            kind
+            for kind in (plain, *get_args(plain), *sum(map(get_args, get_args(plain)), ()))
+            if kind in TYPES
+        ]
         self.is_argument = isinstance(info, ArgumentInfo)
         if self.is_argument:
             self.name = parameter.name.upper() + "…" * several
@@ -66,7 +90,9 @@ class _Parameter:
             if plain is not bool:
                 self.name += f" {info.metavar or TYPES[kinds[0]]}"
         self.default = _default(parameter)
-        self.help = _marked(" ".join((info.help or "").replace("\\[", "[").split())).replace("|", r"\|")
+        self.help = _marked(" ".join((info.help or "").replace("\\[", "[").split())).replace(
+            "|", r"\|"
+        )
         if info.min is not None:
             self.help += f" At least {info.min}."
 

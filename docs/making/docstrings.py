@@ -11,7 +11,12 @@ LITERAL = re.compile(r"(``.*?``|`.*?`)")
 SIGNS = re.compile(r"\||(?<=\w)(?:_(?=[,)]| [+−])|@)")
 SECTION = r"\n{}\n-+\n(.*?)(?=\n\n\S[^\n]*\n---|\Z)"
 
-KEYED = {Problem: "made/problem_files", Result: "made/result_json", Verdict: "made/result_json", Model: "results"}
+KEYED = {
+    Problem: "made/problem_files",
+    Result: "made/result_json",
+    Verdict: "made/result_json",
+    Model: "results",
+}
 """Pages that list the attributes of a class as the keys of a file."""
 
 LONGEST_SIGNATURE = 88
@@ -31,7 +36,9 @@ def _prepare(app, what, name, obj, options, lines):
         example = re.search(SECTION.format("Examples"), text, re.DOTALL)
         if example and "\nParameters\n---" in text:
             text = text.replace(example[0], "")
-            text = text.replace("\nParameters\n---", f"\n{example[1].strip()}\n\nParameters\n---", 1)
+            text = text.replace(
+                "\nParameters\n---", f"\n{example[1].strip()}\n\nParameters\n---", 1
+            )
         if obj in KEYED:
             keys = f"\nIts attributes are :doc:`the keys of the file </reference/{KEYED[obj]}>`.\n"
             text = re.sub(SECTION.format("Attributes"), keys, text, flags=re.DOTALL)

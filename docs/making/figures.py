@@ -9,7 +9,11 @@ def scrape(block, block_vars, gallery_conf):
     """Save the figures that a block of an example made and gave a name, and return how they are shown."""
     paths = []
     for value in block_vars["example_globals"].values():
-        if isinstance(value, Figure) and not hasattr(value, "number") and not hasattr(value, "in_gallery"):
+        if (
+            isinstance(value, Figure)
+            and not hasattr(value, "number")
+            and not hasattr(value, "in_gallery")
+        ):
             value.in_gallery = True
             paths.append(next(block_vars["image_path_iterator"]))
             value.savefig(paths[-1], dpi=150)

@@ -38,13 +38,23 @@ def _problem():
 
     def described(model, title, but=()):
         own = once(rows(model, definitions[model.__name__], definitions), title, explained)
-        return [f"## {title}", "", _first(model), "", *table(row for row in own if row[0] not in but)]
+        return [
+            f"## {title}",
+            "",
+            _first(model),
+            "",
+            *table(row for row in own if row[0] not in but),
+        ]
 
     shared = DataSection.model_fields
     lines = [PROBLEM, *table(row for row in rows(Problem, schema, definitions) if row[0] == "name")]
     sources = get_args(get_args(Data)[0])
     first = rows(sources[0], definitions[sources[0].__name__], definitions)
-    lines += ["## [data], whatever the source", "", *table(row for row in first if row[0] in shared)]
+    lines += [
+        "## [data], whatever the source",
+        "",
+        *table(row for row in first if row[0] in shared),
+    ]
     for source in sources:
         name = get_args(source.model_fields["source"].annotation)[0]
         lines += described(source, f'[data] with source = "{name}"', ("source", *shared))
@@ -63,7 +73,9 @@ def _result():
     lines = [RESULT, *table(once(rows(Result, schema, definitions), "above all tables", {}))]
     for model in (Member, Verdict, Convergence, Times):
         lines += [f"## table {model.__name__}", "", _first(model), ""]
-        lines += table(once(rows(model, definitions[model.__name__], definitions), model.__name__, {}))
+        lines += table(
+            once(rows(model, definitions[model.__name__], definitions), model.__name__, {})
+        )
     return lines
 
 

@@ -56,7 +56,11 @@ def mistakes(folder):
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not target.exists():
                 yield f"{shown}: {url} is not there"
-            elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].places:
+            elif (
+                parts.fragment
+                and target in pages
+                and unquote(parts.fragment) not in pages[target].places
+            ):
                 yield f"{shown}: {url} is no place of that page"
     if not pages:
         yield f"{folder} holds no page"

@@ -20,7 +20,9 @@ def _inline(translator, node):
 def _block(translator, node):
     formula, *tag = re.split(r"\\tag\{([^}]*)\}", re.sub(r"\\label\{[^}]*\}", "", node.astext()))
     number = f'<span class="number">({tag[0]})</span>' if tag else ""
-    translator.body.append(f'<div class="formula">{convert(formula.strip(), display="block")}{number}</div>\n')
+    translator.body.append(
+        f'<div class="formula">{convert(formula.strip(), display="block")}{number}</div>\n'
+    )
     _skip()
 
 

@@ -71,7 +71,9 @@ def shared_bases():
     """Return the bases that several public classes have methods from, and that are no public names themselves."""
     public = [getattr(mr, name) for names in public_rooms().values() for name in names]
     classes = [thing for thing in public if inspect.isclass(thing)]
-    owners = Counter(owner for thing in classes for owner in set(_members(thing).values()) - set(classes))
+    owners = Counter(
+        owner for thing in classes for owner in set(_members(thing).values()) - set(classes)
+    )
     return [owner for owner, count in owners.most_common() if count > 1]
 
 
@@ -81,7 +83,10 @@ def described_classes():
     paths = {base: f"{base.__module__}.{base.__name__}" for base in shared_bases()}
     further = [(module, name) for module, names in MODULES.items() for name in names.split()]
     public = [("moerank", name) for names in public_rooms().values() for name in names]
-    things = {f"{module}.{name}": getattr(import_module(module), name) for module, name in [*further, *public]}
+    things = {
+        f"{module}.{name}": getattr(import_module(module), name)
+        for module, name in [*further, *public]
+    }
     return paths | {thing: path for path, thing in things.items() if inspect.isclass(thing)}
 
 
@@ -96,13 +101,24 @@ def pages():
     made = {"api.rst": _index(), "api/shared.rst": _shared()}
     for room, names in public_rooms().items():
         classes = [name for name in names if inspect.isclass(getattr(mr, name))]
-        functions = [line for name in names if name not in classes for line in _described("moerank", name)]
-        lines = [*_title(ROOMS[room], "="), *_table((name, summary(getattr(mr, name))) for name in classes), *functions]
+        functions = [
+            line for name in names if name not in classes for line in _described("moerank", name)
+        ]
+        lines = [
+            *_title(ROOMS[room], "="),
+            *_table((name, summary(getattr(mr, name))) for name in classes),
+            *functions,
+        ]
         made[f"api/{room}.rst"] = _with_pages_below(lines, classes)
-        made |= {f"api/{name}.rst": "\n".join([*_title(name, "="), *_described("moerank", name)]) for name in classes}
+        made |= {
+            f"api/{name}.rst": "\n".join([*_title(name, "="), *_described("moerank", name)])
+            for name in classes
+        }
     for module, names in MODULES.items():
         described = [line for name in names.split() for line in _described(module, name)]
-        made[f"api/{module}.rst"] = "\n".join([*_title(module, "="), f".. automodule:: {module}", "", *described])
+        made[f"api/{module}.rst"] = "\n".join(
+            [*_title(module, "="), f".. automodule:: {module}", "", *described]
+        )
     return made
 
 
@@ -116,7 +132,11 @@ def _index():
     for room, names in public_rooms().items():
         links = " ".join(f":py:obj:`{name} <moerank.{name}>`" for name in names)
         lines += [f":doc:`{ROOMS[room]} <api/{room}>`", f"   {links}", ""]
-    lines += [*_title("Further modules", "-"), "For those who extend moerank, or read results in Python.", ""]
+    lines += [
+        *_title("Further modules", "-"),
+        "For those who extend moerank, or read results in Python.",
+        "",
+    ]
     lines += _table((f"api/{module}", summary(import_module(module))) for module in MODULES)
     # Without the package's name the modules fit into the sidebar.
     modules = (f"{module.removeprefix('moerank.')} <api/{module}>" for module in MODULES)
@@ -124,11 +144,18 @@ def _index():
 
 
 def _with_pages_below(lines, pages):
-    return "\n".join([*lines, ".. toctree::", "   :hidden:", "", *(f"   {page}" for page in pages)]) + "\n"
+    return (
+        "\n".join([*lines, ".. toctree::", "   :hidden:", "", *(f"   {page}" for page in pages)])
+        + "\n"
+    )
 
 
 def _shared():
-    lines = [*_title(SHARED, "="), "The page of each class begins with the methods that it has.", ""]
+    lines = [
+        *_title(SHARED, "="),
+        "The page of each class begins with the methods that it has.",
+        "",
+    ]
     for base in shared_bases():
         lines += [*_title(base.__name__, "-"), *_described(base.__module__, base.__name__)]
     return "\n".join(lines)
@@ -142,15 +169,27 @@ def _described(module, name):
     if not inspect.isclass(thing):
         drawn = {figure: resolve_name(f"{module}.{row.source}") for figure, row in thing.items()}
         lines = [f".. autodata:: {path}", "   :no-value:", ""]
-        return [*lines, *(f"* ``{figure}``: {summary(function)}" for figure, function in drawn.items()), ""]
+        return [
+            *lines,
+            *(f"* ``{figure}``: {summary(function)}" for figure, function in drawn.items()),
+            "",
+        ]
     links, own = [], []
     for member, owner in _members(thing).items():
         target = path if owner is thing else described_classes().get(owner, path)
         links.append(f":py:obj:`{member}{_arguments(thing, member)} <{target}.{member}>`")
         if target == path:
-            kind = "property" if isinstance(vars(owner)[member], property | cached_property) else "method"
+            kind = (
+                "property"
+                if isinstance(vars(owner)[member], property | cached_property)
+                else "method"
+            )
             own += [f"   .. auto{kind}:: {path}.{member}", ""]
-    above = [f"Methods: {' '.join(links)}", ""] if len(links) > len(own) / 2 or module == "moerank" else []
+    above = (
+        [f"Methods: {' '.join(links)}", ""]
+        if len(links) > len(own) / 2 or module == "moerank"
+        else []
+    )
     return [*above, f".. autoclass:: {path}", "", *own]
 
 
@@ -183,5 +222,8 @@ def _title(text, sign):
 def _table(rows):
     lines = [".. list-table::", "   :class: names", "   :widths: 30 70", ""]
     for page, meaning in rows:
-        lines += [f"   * - :doc:`{page.removeprefix('api/')} <{page}>`", f"     - {meaning}".replace("|", r"\|")]
+        lines += [
+            f"   * - :doc:`{page.removeprefix('api/')} <{page}>`",
+            f"     - {meaning}".replace("|", r"\|"),
+        ]
     return [*lines, ""] if len(lines) > 4 else []

@@ -14,7 +14,13 @@ MANY = 2**62
 LONG = 45
 """Words of a meaning that the description of a function has; of a longer one the table has the first sentence."""
 
-NAMES = {"integer": "whole number", "number": "number", "string": "text", "boolean": "switch", "object": "table"}
+NAMES = {
+    "integer": "whole number",
+    "number": "number",
+    "string": "text",
+    "boolean": "switch",
+    "object": "table",
+}
 
 
 def rows(model, schema, definitions):
@@ -37,7 +43,11 @@ def kind(entry, definitions):
     if "$ref" in entry:
         return f"table {entry['$ref'].rpartition('/')[2]}"
     if "anyOf" in entry or "oneOf" in entry:
-        kinds = (kind(one, definitions) for one in entry.get("anyOf", entry.get("oneOf")) if one.get("type") != "null")
+        kinds = (
+            kind(one, definitions)
+            for one in entry.get("anyOf", entry.get("oneOf"))
+            if one.get("type") != "null"
+        )
         return " or ".join(dict.fromkeys(kinds))
     if "const" in entry:
         return f"`{json.dumps(entry['const'])}`"
@@ -85,7 +95,9 @@ def meanings(model):
         for entry in described:
             text = " ".join(entry.desc)
             for key in map(str.strip, entry.name.split(",")):
-                if not (key in explained and text.startswith("See ")):  # a link explains less than a base
+                if not (
+                    key in explained and text.startswith("See ")
+                ):  # a link explains less than a base
                     explained[key] = text
     return explained
 
@@ -93,7 +105,11 @@ def meanings(model):
 def _shorter(entry):
     """Return what a function says of an argument, without what its own page says at length."""
     text = " ".join(entry.desc)
-    return entry if len(text.split()) <= LONG else entry._replace(desc=[re.split(r"(?<=\.) (?=[A-Z])", text)[0]])
+    return (
+        entry
+        if len(text.split()) <= LONG
+        else entry._replace(desc=[re.split(r"(?<=\.) (?=[A-Z])", text)[0]])
+    )
 
 
 def once(rows, title, explained):

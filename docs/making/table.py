@@ -18,14 +18,27 @@ def pages():
     lines = [INTRODUCTION]
     for family, title in FAMILIES.items():
         rows = [_row(entry) for entry in solvers().values() if entry.family == family]
-        lines += [f"## {title}", "", "| solver | class | needs | published |", "|---|---|---|---|", *rows, ""]
+        lines += [
+            f"## {title}",
+            "",
+            "| solver | class | needs | published |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        ]
     return {"solvers.md": "\n".join(lines)}
 
 
 def _row(entry):
     name = entry.kind.__name__
     link = f"[{name}](api/{name}.rst)" if hasattr(mr, name) else f"`{name}`"
-    marks = {"recommended": entry.recommended, "backend": entry.backend, "not linear": not entry.linear}
-    marked = ", ".join(mark for mark, holds in (marks | {"all features": not entry.selects}).items() if holds)
+    marks = {
+        "recommended": entry.recommended,
+        "backend": entry.backend,
+        "not linear": not entry.linear,
+    }
+    marked = ", ".join(
+        mark for mark, holds in (marks | {"all features": not entry.selects}).items() if holds
+    )
     shown = f"`{entry.name}`" + (f" ({marked})" if marked else "")
     return f"| {shown} | {link} | {', '.join(entry.needs)} | {entry.paper}, {entry.year} |"

@@ -13,7 +13,14 @@ import typer
 from moerank.cli import options
 from moerank.cli.certify import certify_command, judge_command, stability_command
 from moerank.cli.data import convert_command, describe_command, ingest_command, init_command
-from moerank.cli.messages import INTERRUPTED, TERMINATED, end, escape_what_cannot_be_written, notice, sentences
+from moerank.cli.messages import (
+    INTERRUPTED,
+    TERMINATED,
+    end,
+    escape_what_cannot_be_written,
+    notice,
+    sentences,
+)
 from moerank.cli.report import export_command, plot_command, report_command
 from moerank.cli.run import run_command
 from moerank.cli.study_commands import searches_command, study_command
@@ -29,8 +36,20 @@ def solvers_command(as_json: options.AsJson = False) -> None:
     from moerank.solvers import solvers as table
 
     if as_json:
-        keys = ("name", "family", "paper", "year", "linear", "selects", "needs", "backend", "recommended")
-        options.print_json([{key: getattr(entry, key) for key in keys} for entry in table().values()])
+        keys = (
+            "name",
+            "family",
+            "paper",
+            "year",
+            "linear",
+            "selects",
+            "needs",
+            "backend",
+            "recommended",
+        )
+        options.print_json(
+            [{key: getattr(entry, key) for key in keys} for entry in table().values()]
+        )
         return
     from moerank.cli.tables import output, solver_table
 
@@ -59,14 +78,19 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-data_app = typer.Typer(help="Look at ranking data, and turn logs of search engines into tables.", no_args_is_help=True)
+data_app = typer.Typer(
+    help="Look at ranking data, and turn logs of search engines into tables.", no_args_is_help=True
+)
 
 
 def _add(group: typer.Typer, *commands: Callable[..., None]) -> None:
     """Add functions NAME_command as commands. Their docstrings are the help; each terminal wraps the paragraphs."""
     for command in commands:
         text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples\n--------\n")
-        lines = ["Examples:", *examples.replace("[", "\\[").splitlines()]  # a bracket would begin a style
+        lines = [
+            "Examples:",
+            *examples.replace("[", "\\[").splitlines(),
+        ]  # a bracket would begin a style
         group.command(
             command.__name__.removesuffix("_command"),
             help="\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n")),
@@ -74,7 +98,16 @@ def _add(group: typer.Typer, *commands: Callable[..., None]) -> None:
         )(sentences()(command))
 
 
-_add(app, init_command, run_command, study_command, searches_command, report_command, plot_command, export_command)
+_add(
+    app,
+    init_command,
+    run_command,
+    study_command,
+    searches_command,
+    report_command,
+    plot_command,
+    export_command,
+)
 _add(app, judge_command, certify_command, stability_command, solvers_command, compile_command)
 _add(data_app, describe_command, ingest_command, convert_command)
 app.add_typer(data_app, name="data")
@@ -86,7 +119,9 @@ def main() -> None:
     # garbage collector scans them so often that a short run takes half a second longer.
     gc.set_threshold(100_000)
     escape_what_cannot_be_written()
-    warn_once = functools.cache(lambda text: notice(f"warning: {text}"))  # the cells of a study share their data
+    warn_once = functools.cache(
+        lambda text: notice(f"warning: {text}")
+    )  # the cells of a study share their data
     warnings.showwarning = lambda message, *_: warn_once(str(message))
     try:
         app()
@@ -99,7 +134,9 @@ def main() -> None:
 
 
 @app.callback(invoke_without_command=True)
-def _version(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def _version(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
     if version:
         typer.echo(f"moerank {VERSION}")
         raise typer.Exit

@@ -69,14 +69,21 @@ def certify_command(
 
 def judge_command(
     result: options.Ran,
-    new: Annotated[Path, typer.Argument(help="LETOR, CSV or Parquet file with raw values of the features.")],
+    new: Annotated[
+        Path, typer.Argument(help="LETOR, CSV or Parquet file with raw values of the features.")
+    ],
     against: Annotated[
         Path | None,
-        typer.Option(metavar="RESULT", help="Run with the model to compare; by default the ranker on all features."),
+        typer.Option(
+            metavar="RESULT",
+            help="Run with the model to compare; by default the ranker on all features.",
+        ),
     ] = None,
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(help=f"Exit with code {options.FAILED_BOUND} on this finding: loss, gain or none; repeatable."),
+        typer.Option(
+            help=f"Exit with code {options.FAILED_BOUND} on this finding: loss, gain or none; repeatable."
+        ),
     ] = None,
     label: options.Label = None,
     query: options.Query = None,
@@ -114,12 +121,20 @@ def stability_command(
     fold: Annotated[int, typer.Option(min=1, help="Fold of the problem.")] = 1,
     solver: options.SolverName = None,
     set_: options.Settings = None,
-    size: Annotated[int | None, typer.Option(min=1, help="Largest size; by default what the bound allows.")] = None,
-    threshold: Annotated[float, typer.Option(help="Share of the halves that must select a feature, above 0.5.")] = 0.75,
-    pairs: Annotated[int, typer.Option(min=1, help="How often to halve the training queries.")] = 25,
+    size: Annotated[
+        int | None, typer.Option(min=1, help="Largest size; by default what the bound allows.")
+    ] = None,
+    threshold: Annotated[
+        float, typer.Option(help="Share of the halves that must select a feature, above 0.5.")
+    ] = 0.75,
+    pairs: Annotated[
+        int, typer.Option(min=1, help="How often to halve the training queries.")
+    ] = 25,
     seed: options.Seed = 0,
     workers: options.Workers = options.N_PROCESSORS,
-    out: Annotated[Path | None, typer.Option(help="Folder, by default results/PROBLEM-foldF-stability.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder, by default results/PROBLEM-foldF-stability.")
+    ] = None,
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
 ) -> None:

@@ -17,16 +17,23 @@ if TYPE_CHECKING:
     from moerank.data.read.table import Labels
 
 
-LabelsOption = Annotated[str | None, typer.Option("--labels", help="E=3,S=2 for texts, or limits, such as 0.25,0.5.")]
+LabelsOption = Annotated[
+    str | None, typer.Option("--labels", help="E=3,S=2 for texts, or limits, such as 0.25,0.5.")
+]
 
 
 def init_command(
     table: Annotated[
-        Path, typer.Argument(help="A CSV or Parquet file, or a folder with a training, validation and test table.")
+        Path,
+        typer.Argument(
+            help="A CSV or Parquet file, or a folder with a training, validation and test table."
+        ),
     ],
     label: options.Label = None,
     query: options.Query = None,
-    exclude: Annotated[str, typer.Option(metavar="NAME,NAME", help="Columns that are not features.")] = "",
+    exclude: Annotated[
+        str, typer.Option(metavar="NAME,NAME", help="Columns that are not features.")
+    ] = "",
     labels: LabelsOption = None,
 ) -> None:
     """Write a problem file for a table, and print what it assumes about each column.
@@ -46,9 +53,13 @@ def init_command(
     from moerank.studies.draft import data_remarks, draft_problem
 
     with reading(table):
-        draft = draft_problem(table, label=label, query=query, exclude=split(exclude), labels=_labels(labels))
+        draft = draft_problem(
+            table, label=label, query=query, exclude=split(exclude), labels=_labels(labels)
+        )
         if draft.path.exists():
-            raise ValueError(f"{draft.path} exists; edit it, or remove it and run the command again")
+            raise ValueError(
+                f"{draft.path} exists; edit it, or remove it and run the command again"
+            )
         draft, (train, _, _), metric = draft.read()
     extremes, leaks = data_remarks(train, metric)
     for reason in draft.reasons + extremes + leaks:
@@ -64,17 +75,26 @@ def _labels(text: str | None) -> Labels | None:
     if text is None:
         return None
     try:
-        value = tomllib.loads(f"labels = {{{text}}}" if "=" in text else f"labels = [{text}]")["labels"]
+        value = tomllib.loads(f"labels = {{{text}}}" if "=" in text else f"labels = [{text}]")[
+            "labels"
+        ]
     except tomllib.TOMLDecodeError:
-        raise ValueError(f"--labels {text}: write E=3,S=2 or increasing limits such as 0.25,0.5") from None
+        raise ValueError(
+            f"--labels {text}: write E=3,S=2 or increasing limits such as 0.25,0.5"
+        ) from None
     return checked_labels_rule(value)
 
 
 def describe_command(
     what: Annotated[
-        str, typer.Argument(help="A LETOR, CSV or Parquet file, the folder of a fold, or a problem.", metavar="WHAT")
+        str,
+        typer.Argument(
+            help="A LETOR, CSV or Parquet file, the folder of a fold, or a problem.", metavar="WHAT"
+        ),
     ],
-    fold: Annotated[int, typer.Option(min=1, help="Fold of a problem, or of a folder with several folds.")] = 1,
+    fold: Annotated[
+        int, typer.Option(min=1, help="Fold of a problem, or of a folder with several folds.")
+    ] = 1,
     data: options.Data = None,
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
@@ -116,7 +136,10 @@ def describe_command(
     rule = next((part.missing for part in parts if part.n_missing.any()), None)
     remarks += [f"No export: {reason}." for reason in obstacles_of_data(parts[0].scaling, rule)]
     negative = np.any([negative_features(part) for part in parts], axis=0)
-    remarks += [f"{text}." for text in refused_below_zero(np.array(parts[0].feature_names)[negative].tolist())]
+    remarks += [
+        f"{text}."
+        for text in refused_below_zero(np.array(parts[0].feature_names)[negative].tolist())
+    ]
     say("\n".join(dict.fromkeys(remarks)))
 
 
@@ -136,30 +159,50 @@ def _read(path: Path, fold: int) -> Sequence[RankingData]:
         if not path.is_dir():
             return [load_letor(path, missing=0.0)]
         if len(part_paths(path, drawn=True)) == 2:
-            notice("no validation part: a fifth of the training queries becomes one (split = {validation = 0.2})")
+            notice(
+                "no validation part: a fifth of the training queries becomes one (split = {validation = 0.2})"
+            )
         return load_fold(path, missing=0.0, validation=0.2)
     draft = draft_problem(path)
     for reason in draft.reasons:
         notice(reason)
-    columns: dict[str, Any] = {"label": draft.label, "query": draft.query, "document": draft.document}
+    columns: dict[str, Any] = {
+        "label": draft.label,
+        "query": draft.query,
+        "document": draft.document,
+    }
     columns |= {"exclude": draft.left_out, "missing": 0.0}
     return load_table_fold(path, **columns) if path.is_dir() else [load_table(path, **columns)]
 
 
 def ingest_command(
-    logs: Annotated[list[Path], typer.Argument(help="Files with one response per line.", metavar="LOG")],
-    judgments: Annotated[Path, typer.Option(help="Relevance judgments: a CSV, TSV or TREC qrels file.")],
+    logs: Annotated[
+        list[Path], typer.Argument(help="Files with one response per line.", metavar="LOG")
+    ],
+    judgments: Annotated[
+        Path, typer.Option(help="Relevance judgments: a CSV, TSV or TREC qrels file.")
+    ],
     out: Annotated[Path, typer.Option(help="The Parquet file to write.")],
     columns: Annotated[
         str | None,
-        typer.Option(metavar="QUERY,DOCUMENT,GRADE", help="Columns of the judgments; by default guessed by name."),
+        typer.Option(
+            metavar="QUERY,DOCUMENT,GRADE",
+            help="Columns of the judgments; by default guessed by name.",
+        ),
     ] = None,
     labels: LabelsOption = None,
-    log: Annotated[str | None, typer.Option(help="Log to read, such as main, or the Solr field.")] = None,
-    document: Annotated[str | None, typer.Option("--id", help="Field of document ids in Solr or Vespa.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option(help="Leave out this feature; repeatable.")] = None,
+    log: Annotated[
+        str | None, typer.Option(help="Log to read, such as main, or the Solr field.")
+    ] = None,
+    document: Annotated[
+        str | None, typer.Option("--id", help="Field of document ids in Solr or Vespa.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(help="Leave out this feature; repeatable.")
+    ] = None,
     unjudged: Annotated[
-        int | None, typer.Option(min=0, help="Label of unjudged documents; by default they are left out.")
+        int | None,
+        typer.Option(min=0, help="Label of unjudged documents; by default they are left out."),
     ] = None,
 ) -> None:
     """Join the feature logs of a search engine and relevance judgments into a table.

@@ -38,7 +38,9 @@ is_quiet = ContextVar("is_quiet", default=False)
 
 def notice(text: str) -> None:
     """Print a line on standard error, also with --quiet."""
-    typer.echo(printable(text), file=sys.stderr)  # click would write UTF-8 where the stream is ASCII
+    typer.echo(
+        printable(text), file=sys.stderr
+    )  # click would write UTF-8 where the stream is ASCII
 
 
 def say(text: str) -> None:
@@ -66,7 +68,9 @@ def printable(text: str) -> str:
     >>> printable("a\x1b[2Jb")
     'a\\x1b[2Jb'
     """
-    return "".join(repr(sign)[1:-1] if category(sign) == "Cc" and sign not in "\n\t" else sign for sign in text)
+    return "".join(
+        repr(sign)[1:-1] if category(sign) == "Cc" and sign not in "\n\t" else sign for sign in text
+    )
 
 
 @contextmanager
@@ -115,7 +119,9 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
         while number := os.read(reader, 1):
             arrived = monotonic()
             if number[0] in before and not exited.wait(GRACE) and heard < arrived - GRACE:
-                sys.stderr = sys.__stderr__ or sys.stderr  # bypass the progress bar, which also hides the cursor
+                sys.stderr = (
+                    sys.__stderr__ or sys.stderr
+                )  # bypass the progress bar, which also hides the cursor
                 if sys.stderr.isatty():
                     sys.stderr.write(f"\n{SHOW_CURSOR}")
                 say_how_to_continue()
@@ -126,7 +132,9 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
     if hasattr(os, "set_blocking"):  # not on Windows before Python 3.12
         os.set_blocking(writer, False)
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    wakeup = signal.set_wakeup_fd(writer)  # each signal is written there at once, whatever the main thread does
+    wakeup = signal.set_wakeup_fd(
+        writer
+    )  # each signal is written there at once, whatever the main thread does
     Thread(target=watch, daemon=True).start()
     try:
         yield

@@ -32,48 +32,69 @@ AllowCode = Annotated[
 ]
 
 
-ProblemName = Annotated[str, typer.Argument(help="A problem file, or a shipped problem such as digits.")]
+ProblemName = Annotated[
+    str, typer.Argument(help="A problem file, or a shipped problem such as digits.")
+]
 
 SolverName = Annotated[
     str | None,
-    typer.Option(help="Name of a solver, see moerank solvers; by default that of the problem file, else mofsrank."),
+    typer.Option(
+        help="Name of a solver, see moerank solvers; by default that of the problem file, else mofsrank."
+    ),
 ]
 
 Ran = Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")]
 
-Label = Annotated[str | None, typer.Option(help="Column of relevance labels; by default it is guessed.")]
+Label = Annotated[
+    str | None, typer.Option(help="Column of relevance labels; by default it is guessed.")
+]
 
 Query = Annotated[str | None, typer.Option(help="Column of query ids; by default it is guessed.")]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON.")]
 
 Data = Annotated[
-    Path | None, typer.Option(help="Folder with the data of problems; by default $MOERANK_DATA, else ./data.")
+    Path | None,
+    typer.Option(help="Folder with the data of problems; by default $MOERANK_DATA, else ./data."),
 ]
 
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random draws.")]
 
 Workers = Annotated[
-    int, typer.Option(min=1, help="Number of processors to use (threads or processes); it does not change results.")
+    int,
+    typer.Option(
+        min=1,
+        help="Number of processors to use (threads or processes); it does not change results.",
+    ),
 ]
 
 # Processors that this process may use.
-N_PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+N_PROCESSORS = (
+    len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+)
 
 Dask = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="Use the workers of this Dask scheduler; they need moerank and the data."),
+    typer.Option(
+        metavar="ADDRESS",
+        help="Use the workers of this Dask scheduler; they need moerank and the data.",
+    ),
 ]
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a study.")]
 
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print only errors and one line at the end: no progress, no tables.")
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="Print only errors and one line at the end: no progress, no tables."
+    ),
 ]
 
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="STAGE.KEY=VALUE", help="Change a value of the problem file; repeatable."),
+    typer.Option(
+        "--set", metavar="STAGE.KEY=VALUE", help="Change a value of the problem file; repeatable."
+    ),
 ]
 
 
@@ -104,7 +125,9 @@ def read_settings(changes: Sequence[str]) -> dict[str, object]:
     for change in changes:
         key, equals, value = change.partition("=")
         if not equals or "." not in key:
-            raise ValueError(f"--set {change}: write --set STAGE.KEY=VALUE, such as --set ensemble.generations=50")
+            raise ValueError(
+                f"--set {change}: write --set STAGE.KEY=VALUE, such as --set ensemble.generations=50"
+            )
         try:
             settings[key] = tomllib.loads(f"value = {value}")["value"]
         except (ValueError, RecursionError):

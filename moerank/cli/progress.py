@@ -21,7 +21,9 @@ class _Bars(progress.Progress):
 
     def __init__(self, *columns: progress.ProgressColumn) -> None:
         console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-        super().__init__(*columns, console=console, disable=is_quiet.get() or not console.is_terminal)
+        super().__init__(
+            *columns, console=console, disable=is_quiet.get() or not console.is_terminal
+        )
 
     def _line(self, text: str) -> None:
         if self.disable:
@@ -37,7 +39,9 @@ class CellProgress(_Bars):
 
     def __init__(self, states: Mapping[Any, str]) -> None:
         times = progress.TimeElapsedColumn(), progress.TimeRemainingColumn()
-        super().__init__(progress.BarColumn(), progress.MofNCompleteColumn(), *times, _text("description"))
+        super().__init__(
+            progress.BarColumn(), progress.MofNCompleteColumn(), *times, _text("description")
+        )
         self._open = {cell for cell, state in states.items() if state == "open"}
         self._n_cells = len(states)
         self._begin = monotonic()
@@ -51,7 +55,10 @@ class CellProgress(_Bars):
         if cell not in self._open:
             return
         self._open.remove(cell)
-        n_done, label = self._n_cells - len(self._open), f"{cell.label}{'' if succeeded else ': failed'}"
+        n_done, label = (
+            self._n_cells - len(self._open),
+            f"{cell.label}{'' if succeeded else ': failed'}",
+        )
         self._line(f"{n_done}/{self._n_cells} {label} (after {monotonic() - self._begin:.1f} s)")
         self.update(self._task, completed=n_done, description=printable(label))
 
@@ -64,7 +71,9 @@ class StageProgress(_Bars):
 
     def __init__(self) -> None:
         times = progress.TimeElapsedColumn(), progress.TimeRemainingColumn()
-        super().__init__(_text("description"), progress.BarColumn(14), *times, _text("fields[text]"))
+        super().__init__(
+            _text("description"), progress.BarColumn(14), *times, _text("fields[text]")
+        )
         self._bars: dict[str, progress.TaskID] = {}
         self._stage = self._shown = ""
         self._begin = monotonic()
@@ -76,12 +85,16 @@ class StageProgress(_Bars):
             self._stage, self._begin = stage, monotonic()
         self._shown = text
         if stage not in self._bars:
-            self._bars[stage] = self.add_task(printable(stage.replace("_", " ")), total=1.0, text="")
+            self._bars[stage] = self.add_task(
+                printable(stage.replace("_", " ")), total=1.0, text=""
+            )
         self.update(self._bars[stage], completed=fraction, text=printable(text))
 
     def _end_stage(self) -> None:
         if self._stage:
-            self._line(f"{self._stage.replace('_', ' ')}: {self._shown} ({monotonic() - self._begin:.1f} s)")
+            self._line(
+                f"{self._stage.replace('_', ' ')}: {self._shown} ({monotonic() - self._begin:.1f} s)"
+            )
 
     def __exit__(self, *exception: Any) -> None:
         super().__exit__(*exception)
@@ -100,5 +113,9 @@ def compile_kernels(backends: Iterable[str] | None = None) -> None:
 
     from moerank.kernels.compiled import GROUPS, compile_ahead
 
-    groups = GROUPS if backends is None else {"front", *("steps" if b == "additive" else "pairs" for b in backends)}
+    groups = (
+        GROUPS
+        if backends is None
+        else {"front", *("steps" if b == "additive" else "pairs" for b in backends)}
+    )
     compile_ahead(groups, cpu_count(), _compiling)

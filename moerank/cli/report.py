@@ -10,15 +10,28 @@ from moerank.cli.messages import notice, say
 from moerank.exports import formats
 from moerank.figures import FIGURES, RUN_FIGURES
 
-REPORT_FILES = {"html": "report.html", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
+REPORT_FILES = {
+    "html": "report.html",
+    "latex": "report.tex",
+    "csv": "report.csv",
+    "pairs": "pairs.csv",
+}
 
 
 def report_command(
     folder: options.Folder,
-    format_: Annotated[str, typer.Option("--format", help=f"One of {', '.join(REPORT_FILES)}.")] = "html",
-    reference: Annotated[str | None, typer.Option(help="Solver to compare all others with.")] = None,
-    metrics: Annotated[str, typer.Option(help="Metrics in the tables, such as NDCG@1,P@10,MAP,MeanNDCG.")] = "",
-    out: Annotated[Path | None, typer.Option(help="File; by default report.* or pairs.csv in the folder.")] = None,
+    format_: Annotated[
+        str, typer.Option("--format", help=f"One of {', '.join(REPORT_FILES)}.")
+    ] = "html",
+    reference: Annotated[
+        str | None, typer.Option(help="Solver to compare all others with.")
+    ] = None,
+    metrics: Annotated[
+        str, typer.Option(help="Metrics in the tables, such as NDCG@1,P@10,MAP,MeanNDCG.")
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option(help="File; by default report.* or pairs.csv in the folder.")
+    ] = None,
     allow_code: options.AllowCode = False,
 ) -> None:
     """Write a report of a study: its results beside published ones, tests, chosen features, ablations.
@@ -62,18 +75,32 @@ def report_command(
 
 
 def plot_command(
-    name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}; of a run {', '.join(RUN_FIGURES)}.")],
+    name: Annotated[
+        str, typer.Argument(help=f"One of {', '.join(FIGURES)}; of a run {', '.join(RUN_FIGURES)}.")
+    ],
     folder: options.Folder,
     problem: Annotated[str | None, typer.Option(help="Problem; by default the first.")] = None,
     solvers: Annotated[str, typer.Option(help="Solvers separated by commas; by default all.")] = "",
-    fold: Annotated[int | None, typer.Option(help="Fold, for figures of one fold; by default the first.")] = None,
-    metric: Annotated[str | None, typer.Option(help="Metric; by default the one that was optimised.")] = None,
-    x: Annotated[str | None, typer.Option("--x", help="Count for hypervolume: evaluations or trained.")] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="For accuracy: exactly k features, not at most k.")] = False,
-    no_title: Annotated[bool, typer.Option("--no-title", help="Leave out the title if a caption replaces it.")] = False,
+    fold: Annotated[
+        int | None, typer.Option(help="Fold, for figures of one fold; by default the first.")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Metric; by default the one that was optimised.")
+    ] = None,
+    x: Annotated[
+        str | None, typer.Option("--x", help="Count for hypervolume: evaluations or trained.")
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="For accuracy: exactly k features, not at most k.")
+    ] = False,
+    no_title: Annotated[
+        bool, typer.Option("--no-title", help="Leave out the title if a caption replaces it.")
+    ] = False,
     width: Annotated[float, typer.Option(min=40, help="Width in millimetres, such as 84.")] = 86.36,
     names: Annotated[str, typer.Option(metavar="OLD=NEW,…", help="Other names for solvers.")] = "",
-    out: Annotated[Path | None, typer.Option(help="File; its ending sets the format: png, pdf or svg.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File; its ending sets the format: png, pdf or svg.")
+    ] = None,
     allow_code: options.AllowCode = False,
 ) -> None:
     """Draw one figure of a study, or of the run whose folder you name.
@@ -103,10 +130,14 @@ def plot_command(
     check_folder(folder, "name the folder of a run or of a study")
     if (result := read_result(folder)) is None:
         study = Study.load(folder)
-        figure = study.plot(name, problem, solvers=split(solvers), fold=fold, metric=metric, paper=paper, **further)
+        figure = study.plot(
+            name, problem, solvers=split(solvers), fold=fold, metric=metric, paper=paper, **further
+        )
         name = f"{name}-{problem or study.problems[0].name}"
     elif further or problem or solvers or fold or metric:
-        raise ValueError(f"{folder} is one run; its figures take only --no-title, --width, --names and --out")
+        raise ValueError(
+            f"{folder} is one run; its figures take only --no-title, --width, --names and --out"
+        )
     else:
         check_choice(drawn := figures_of(result), figure=name)
         figure = drawn[name].draw(result, paper)
@@ -116,7 +147,11 @@ def plot_command(
 def export_command(
     result: options.Ran,
     format_: Annotated[
-        str, typer.Option("--format", help=f"One of {', '.join(formats.FORMATS)}, or a format that a plug-in adds.")
+        str,
+        typer.Option(
+            "--format",
+            help=f"One of {', '.join(formats.FORMATS)}, or a format that a plug-in adds.",
+        ),
     ],
     member: Annotated[
         int | None,
@@ -133,7 +168,10 @@ def export_command(
         ),
     ] = None,
     features: Annotated[
-        Path | None, typer.Option(help="TOML file with names and definitions of the features in the search engine.")
+        Path | None,
+        typer.Option(
+            help="TOML file with names and definitions of the features in the search engine."
+        ),
     ] = None,
     name: Annotated[str, typer.Option(help="Name of the model in the other system.")] = "moerank",
     allow_code: options.AllowCode = False,
@@ -173,17 +211,25 @@ def export_command(
     stored = find_result(result)
     index = stored.chosen if member is None else member - 1
     if index >= len(stored.front):
-        raise ValueError(f"--member {member}: the front has {len(stored.front)} members, see front.csv")
+        raise ValueError(
+            f"--member {member}: the front has {len(stored.front)} members, see front.csv"
+        )
     exported = stored.front[index]
     if exported.weights is None and exported.trees is None and stored.best.trees is not None:
         size = len(exported.features)
-        limit = f"run again with max_features = {size} in [features], or " * (size < len(stored.best.features))
+        limit = f"run again with max_features = {size} in [features], or " * (
+            size < len(stored.best.features)
+        )
         raise ValueError(
             f"--member {member}: a run stores the trees of the chosen member only; {limit}fit the solver in Python, "
             f"and call mr.export(solver, {format_!r}, member={index})"
         )
     path = out or (result if result.is_dir() else Path()) / file
     deployment = formats.export(stored.model(exported), format_, path, name=name, features=features)
-    which = f"member {index + 1} of {len(stored.front)}{', the chosen one' * (index == stored.chosen)}"
-    notice(f"wrote {' and '.join(map(str, deployment.files))}: {which}, of {stored.solver} on {stored.problem}")
+    which = (
+        f"member {index + 1} of {len(stored.front)}{', the chosen one' * (index == stored.chosen)}"
+    )
+    notice(
+        f"wrote {' and '.join(map(str, deployment.files))}: {which}, of {stored.solver} on {stored.problem}"
+    )
     say(deployment.next_step)

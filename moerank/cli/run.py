@@ -35,24 +35,38 @@ SUMMARY = "decision.json"
 def run_command(
     problem: options.ProblemName,
     data: options.Data = None,
-    fold: Annotated[str, typer.Option(help="Fold numbers, from 1, separated by commas, or all.")] = "1",
+    fold: Annotated[
+        str, typer.Option(help="Fold numbers, from 1, separated by commas, or all.")
+    ] = "1",
     solver: options.SolverName = None,
     backend: Annotated[
-        str | None, typer.Option(help="Ranker that evaluates individuals; by default that of the problem.")
+        str | None,
+        typer.Option(help="Ranker that evaluates individuals; by default that of the problem."),
     ] = None,
     set_: options.Settings = None,
     seed: options.Seed = 0,
     workers: options.Workers = options.N_PROCESSORS,
     dask: options.Dask = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the results; by default results/PROBLEM-foldF-seedS.")
+        Path | None,
+        typer.Option(help="Folder for the results; by default results/PROBLEM-foldF-seedS."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run in its folder.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Run again even if the run is finished.")] = False,
-    trec: Annotated[
-        bool, typer.Option("--trec", help="Write the ranking of the test queries to test.run, labels to test.qrels.")
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue an interrupted run in its folder.")
     ] = False,
-    table: Annotated[bool, typer.Option("--table", help="Print all sets of features and baselines too.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Run again even if the run is finished.")
+    ] = False,
+    trec: Annotated[
+        bool,
+        typer.Option(
+            "--trec",
+            help="Write the ranking of the test queries to test.run, labels to test.qrels.",
+        ),
+    ] = False,
+    table: Annotated[
+        bool, typer.Option("--table", help="Print all sets of features and baselines too.")
+    ] = False,
     allow_code: options.AllowCode = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
@@ -86,7 +100,9 @@ def run_command(
     """
     command = ["moerank", *sys.argv[1:]]
     asked = map(str, (problem, data, fold, solver, backend, set_, seed, out))
-    request = json.dumps([VERSION, os.getcwd(), os.environ.get("MOERANK_DATA"), *asked])  # to tell two runs apart
+    request = json.dumps(
+        [VERSION, os.getcwd(), os.environ.get("MOERANK_DATA"), *asked]
+    )  # to tell two runs apart
     fast = fold.isdigit() and not (resume or again or trec or table or allow_code or as_json)
     is_quiet.set(quiet)
     with interruptible(command if resume else [*command, "--resume"]):
@@ -116,12 +132,16 @@ def run_command(
         for test in tests.values():
             document_keys(test)  # raises any error before the work begins
         label = chosen.name if method.label == chosen.solver.name else f"{chosen.name}-{solver}"
-        out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
+        out = out or Path("results") / (
+            f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}"
+        )
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         _refuse_foreign({out, *folders.values()}, TREC if trec else ())
         compile_kernels([chosen.backend.name])
         with connect(dask) if dask else nullcontext(workers) as evaluators:
-            runs = partial(run_folds, chosen, method, folders, seed, data, workers=evaluators, say=remark)
+            runs = partial(
+                run_folds, chosen, method, folders, seed, data, workers=evaluators, say=remark
+            )
             shown = "" if several or as_json or quiet else "table" if table else "decision"
             results = _run_and_draw(partial(runs, resume=resume, again=again), folders, shown)
         for result in results if trec else ():
@@ -171,12 +191,18 @@ def _stored(request: str, out: Path | None, fold: str, seed: int) -> tuple[Path,
             written = (folder / "result.json").stat().st_mtime
             older = (folder / SUMMARY).stat().st_mtime < written
             newer = older or any(last_change(path) > written for path in summary.sources)
-            if summary.request == request and not newer and all((folder / name).exists() for name in summary.files):
+            if (
+                summary.request == request
+                and not newer
+                and all((folder / name).exists() for name in summary.files)
+            ):
                 return folder, summary
     return None
 
 
-def _run_and_draw(runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path], shown: str) -> list[Result]:
+def _run_and_draw(
+    runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path], shown: str
+) -> list[Result]:
     """Run the folds; once the result of each is on disk, show the "decision" or the "table" as well; draw the front."""
     from moerank.cli.progress import StageProgress
     from moerank.cli.tables import decision, front_table, output
@@ -218,7 +244,14 @@ def _show_folds(results: list[Result], out: Path, *, as_json: bool) -> None:
     say(f"Wrote to {out}: {', '.join(f'fold{result.fold}' for result in results)}")
 
 
-def _end(result: Result, out: Path, files: list[str], command: list[str], request: str, sources: list[Path]) -> None:
+def _end(
+    result: Result,
+    out: Path,
+    files: list[str],
+    command: list[str],
+    request: str,
+    sources: list[Path],
+) -> None:
     """Print the files and the next command of one fold, and store what the run has printed."""
     from moerank.cli.tables import decision, paragraph
 
@@ -241,20 +274,34 @@ def _next(result: Result, out: Path, command: list[str]) -> str:
     from moerank.exports.deployable import obstacles, refused_below_zero
     from moerank.exports.formats import FORMATS
 
-    rival, decision = ("", "none") if result.verdict is None else (result.verdict.rival, result.verdict.decision)
+    rival, decision = (
+        ("", "none") if result.verdict is None else (result.verdict.rival, result.verdict.decision)
+    )
     if result.leaks:
-        return paragraph("Next: if that feature is known only afterwards, add it to exclude in [data], and run again")
+        return paragraph(
+            "Next: if that feature is known only afterwards, add it to exclude in [data], and run again"
+        )
     if result.verdict is not None and result.verdict.no_better_than_chance:
         return "  Next: check which columns hold the labels and the queries, or label more queries"
     if decision == "limits":
         return "  Next: raise the limits in [features] of the problem file, and run again"
     if decision == "keep" or (rival and decision != "none"):
         trees = rival or result.configuration["backend"]["name"] == "additive"
-        name, option = ("lambdamart", "--set=search.refit=lambdamart") if trees else ("additive", "--backend=additive")
-        same = [x for x, last in zip(command, ["", *command], strict=False) if "--out" not in (last, x.split("=")[0])]
+        name, option = (
+            ("lambdamart", "--set=search.refit=lambdamart")
+            if trees
+            else ("additive", "--backend=additive")
+        )
+        same = [
+            x
+            for x, last in zip(command, ["", *command], strict=False)
+            if "--out" not in (last, x.split("=")[0])
+        ]
         again = shlex.join([*same, option, "--out", f"{out}-{name}"])
         if not result.configuration["search"].get("refit"):
-            return f"  Next: {'label more queries, or ' * (not rival)}try another ranker:\n  {again}"
+            return (
+                f"  Next: {'label more queries, or ' * (not rival)}try another ranker:\n  {again}"
+            )
         if decision == "keep":
             return "  Next: label more queries"
     first, *_ = FORMATS
@@ -262,5 +309,12 @@ def _next(result: Result, out: Path, command: list[str]) -> str:
     if reasons := obstacles(model):
         return "\n".join(f"  No export: {reason}." for reason in reasons)
     remarks = [f"  {text}." for text in refused_below_zero(model.negative)]
-    more = "label more queries, so that 30 or more validation queries decide, or\n  " * (decision == "try")
-    return "\n".join([f"  Next: {more}{shlex.join(['moerank', 'export', str(out), '--format', first])}", *remarks])
+    more = "label more queries, so that 30 or more validation queries decide, or\n  " * (
+        decision == "try"
+    )
+    return "\n".join(
+        [
+            f"  Next: {more}{shlex.join(['moerank', 'export', str(out), '--format', first])}",
+            *remarks,
+        ]
+    )

@@ -20,7 +20,9 @@ def study_command(
     problems: Annotated[list[str], typer.Argument(help="Problem files, or shipped problems.")],
     solvers: Annotated[
         str,
-        typer.Option(help="Solvers separated by commas, or all; give parameters in brackets: NAME\\[key=value]."),
+        typer.Option(
+            help="Solvers separated by commas, or all; give parameters in brackets: NAME\\[key=value]."
+        ),
     ] = "",
     ablate: Annotated[
         str | None,
@@ -36,14 +38,18 @@ def study_command(
             help="Part that a variant of --ablate leaves out; by default stages and adaptive mutation. Repeatable.",
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each randomised solver; the others run once.")] = 1,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Runs of each randomised solver; the others run once.")
+    ] = 1,
     folds: Annotated[str, typer.Option(help="Folds separated by commas, or all.")] = "all",
     workers: options.Workers = 1,
     dask: options.Dask = None,
     data: options.Data = None,
     set_: options.Settings = None,
     out: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("results/study"),
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run failed cells again.")] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Run failed cells again.")
+    ] = False,
     allow_code: options.AllowCode = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
@@ -79,10 +85,21 @@ def study_command(
 
         names = split(solvers)
         if without and not ablate:
-            raise ValueError("--without leaves out a part of the solver of --ablate; add --ablate mofsrank")
+            raise ValueError(
+                "--without leaves out a part of the solver of --ablate; add --ablate mofsrank"
+            )
         settings, numbers = options.read_settings(set_ or []), options.fold_numbers(folds)
         parts = ablations(ablate, without or ()) if ablate else {}
-        planned = Study(problems, names, out, folds=numbers, seeds=seeds, data=data, settings=settings, ablate=parts)
+        planned = Study(
+            problems,
+            names,
+            out,
+            folds=numbers,
+            seeds=seeds,
+            data=data,
+            settings=settings,
+            ablate=parts,
+        )
         _run(planned, workers, dask, retry_failed=retry_failed)
         _show_results(planned, as_json=as_json)
         if planned.failures():
@@ -98,7 +115,9 @@ def _run(study: "Study", workers: int, dask: str | None, *, retry_failed: bool) 
     if "open" in states.values() and dask is None:
         compile_kernels(problem.backend.name for problem in study.problems)
     with CellProgress(states) as progress, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".* cells failed")  # they are shown below the results
+        warnings.filterwarnings(
+            "ignore", message=".* cells failed"
+        )  # they are shown below the results
         study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress)
 
 
@@ -129,11 +148,18 @@ def _show_results(study: "Study", *, as_json: bool) -> None:
 
 
 def searches_command(
-    problems: Annotated[list[str], typer.Argument(help="moerank-6, moerank-held-out, problem files or problems.")],
+    problems: Annotated[
+        list[str], typer.Argument(help="moerank-6, moerank-held-out, problem files or problems.")
+    ],
     algorithms: Annotated[
-        str, typer.Option(help="Names of searches, or package.module:name of your own function; see below.")
+        str,
+        typer.Option(
+            help="Names of searches, or package.module:name of your own function; see below."
+        ),
     ] = "nsga2,staircase",
-    objective: Annotated[str, typer.Option(help="error, or loss, whose best fronts can be proved.")] = "error",
+    objective: Annotated[
+        str, typer.Option(help="error, or loss, whose best fronts can be proved.")
+    ] = "error",
     evaluations: Annotated[int, typer.Option(min=1, help="Evaluations of each run.")] = 10_000,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each search on each problem.")] = 11,
     workers: options.Workers = 1,
@@ -163,11 +189,15 @@ def searches_command(
     from moerank.studies.searches import SearchStudy, load_suite
 
     stages, references = load_suite(problems, data, objective=objective)
-    study = SearchStudy(stages, split(algorithms), out, n_evaluations=evaluations, seeds=seeds, targets=references)
+    study = SearchStudy(
+        stages, split(algorithms), out, n_evaluations=evaluations, seeds=seeds, targets=references
+    )
     with CellProgress(dict.fromkeys(study.cells(), "open")) as progress:
         study.run(workers=workers, dask=dask, done=progress)
     if study.runs():
-        say(f"hypervolume share, median (interquartile range), sign and A12\n\n{study.table().to_string()}\n")
+        say(
+            f"hypervolume share, median (interquartile range), sign and A12\n\n{study.table().to_string()}\n"
+        )
         for sentence in study.sentences():
             say(sentence)
         say(f"wrote {study.report()}")

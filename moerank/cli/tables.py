@@ -36,7 +36,11 @@ def output() -> Console:
 
 
 def text_table(
-    title: str | None, rows: Sequence[Mapping[str, str]], *, n_left: int = 1, ends: Collection[int] = ()
+    title: str | None,
+    rows: Sequence[Mapping[str, str]],
+    *,
+    n_left: int = 1,
+    ends: Collection[int] = (),
 ) -> Table:
     """Return a table whose first `n_left` columns are aligned to the left, the others to the right.
 
@@ -56,7 +60,9 @@ def text_table(
         justify: JustifyMethod = "left" if number < n_left else "right"
         table.add_column(printable(column), justify=justify, overflow="fold", no_wrap=number == 0)
     for number, row in enumerate(rows):
-        table.add_row(*(printable(row.get(column, "")) for column in columns), end_section=number in ends)
+        table.add_row(
+            *(printable(row.get(column, "")) for column in columns), end_section=number in ends
+        )
     return table
 
 
@@ -64,7 +70,10 @@ def description_table(title: str, descriptions: Sequence[DataDescription]) -> Ta
     """Return one column per file and one row per count."""
     files = {Path(description.name).name: description.as_dict() for description in descriptions}
     keys = [key for key in descriptions[0].as_dict() if key != "name"]
-    rows = [{"": key.replace("_", " "), **{name: _count(own[key]) for name, own in files.items()}} for key in keys]
+    rows = [
+        {"": key.replace("_", " "), **{name: _count(own[key]) for name, own in files.items()}}
+        for key in keys
+    ]
     return text_table(title, rows)
 
 
@@ -85,9 +94,15 @@ def front_table(result: Result) -> Table:
     rows = []
     for number, member in enumerate(result.front):
         mark = " chosen" if number == result.chosen else ""
-        name = f"{number + 1:>{len(str(len(result.front)))}}{mark}" if len(result.front) > 1 else result.solver
+        name = (
+            f"{number + 1:>{len(str(len(result.front)))}}{mark}"
+            if len(result.front) > 1
+            else result.solver
+        )
         rows.append({"member": name, **_values(member, result)})
-    rows += [{"member": baseline.name, **_values(baseline, result)} for baseline in result.baselines]
+    rows += [
+        {"member": baseline.name, **_values(baseline, result)} for baseline in result.baselines
+    ]
     title = f"{result.problem}, fold {result.fold}: {result.solver}, seed {result.seed}"
     return text_table(title, rows, ends=[len(result.front) - 1])
 
@@ -95,7 +110,11 @@ def front_table(result: Result) -> Table:
 def _values(ranker: Member, result: Result) -> dict[str, str]:
     from moerank.studies.result import PARTS
 
-    heads = {(name, part): f"{name}\n{part.removesuffix('dation')}" for name in result.metrics for part in PARTS}
+    heads = {
+        (name, part): f"{name}\n{part.removesuffix('dation')}"
+        for name in result.metrics
+        for part in PARTS
+    }
     return {
         "features": str(len(ranker.features)),
         **{name: f"{ranker.objectives[name]:.4g}" for name in result.further_objectives},
@@ -126,10 +145,15 @@ def decision(result: Result) -> str:
     """Return what a reader decides by: the verdict, some sets of features with their values, and the chosen names."""
     best, verdict = result.best, result.verdict
     seconds = f"{result.times.tuning + result.times.solver:.1f} s of processor time"
-    lines = [f"{result.problem}, fold {result.fold} · {result.solver}, seed {result.seed} · {seconds}", ""]
+    lines = [
+        f"{result.problem}, fold {result.fold} · {result.solver}, seed {result.seed} · {seconds}",
+        "",
+    ]
     if verdict is not None:
         lost = "On validation they lose at most one standard error"
-        reason = verdict.advice or lost * (verdict.decision == "use" and verdict.n_features < verdict.n_allowed)
+        reason = verdict.advice or lost * (
+            verdict.decision == "use" and verdict.n_features < verdict.n_allowed
+        )
         outcome = f"{verdict.outcome[0].upper()}{verdict.outcome[1:]}"
         for sentences in ((verdict.headline.upper(), reason), (outcome, verdict.rival)):
             lines += [paragraph(". ".join(filter(None, sentences)) + "."), ""]
@@ -137,11 +161,20 @@ def decision(result: Result) -> str:
     lines += _rows(result)
     names = result.names(best.features)
     if best.weights is not None:
-        names = [name for _, name in sorted(zip(np.abs(best.weights), names, strict=True), key=lambda e: -e[0])]
+        names = [
+            name
+            for _, name in sorted(
+                zip(np.abs(best.weights), names, strict=True), key=lambda e: -e[0]
+            )
+        ]
     lines.append(paragraph(f"The {len(names)}: {', '.join(names)}", 2))
     if search := result.convergence.get("feature_selection"):
         gain = f"{100 * search.last_half:.1f} %"
-        lines.append(paragraph(f"The second half of the search improved the hypervolume of its front by {gain}."))
+        lines.append(
+            paragraph(
+                f"The second half of the search improved the hypervolume of its front by {gain}."
+            )
+        )
     return "\n".join(lines)
 
 
@@ -155,14 +188,30 @@ def _rows(result: Result) -> list[str]:
     spread = np.linspace(0, n_members - 1, min(MOST_SETS, n_members)).round().astype(int).tolist()
     if chosen not in spread:
         spread[min(range(1, len(spread) - 1), key=lambda i: abs(spread[i] - chosen))] = chosen
-    members = [(f"{len(result.front[i].features)}{'*' * (i == chosen)}", result.front[i]) for i in spread]
+    members = [
+        (f"{len(result.front[i].features)}{'*' * (i == chosen)}", result.front[i]) for i in spread
+    ]
     members += [(label or str(result.n_allowed), other) for label, other in baselines]
     rows = {"features": [size for size, _ in members]}
-    rows |= {name: [f"{member.objectives[name]:.3g}" for _, member in members] for name in result.further_objectives}
-    rows |= {part: [short(member.scores[part][metric]) for _, member in members] for part in ("validation", "test")}
+    rows |= {
+        name: [f"{member.objectives[name]:.3g}" for _, member in members]
+        for name in result.further_objectives
+    }
+    rows |= {
+        part: [short(member.scores[part][metric]) for _, member in members]
+        for part in ("validation", "test")
+    }
     width = max([5, *(len(cell) for row in rows.values() for cell in row[:-1])]) + 1
-    lines = [f"  {name:<11.11}" + "".join(f"{cell:<{width}}" for cell in row).rstrip() for name, row in rows.items()]
-    return [*lines, f"  * chosen; {n_members} sets in all: --table, front.csv" if n_members > 1 else "  * chosen"]
+    lines = [
+        f"  {name:<11.11}" + "".join(f"{cell:<{width}}" for cell in row).rstrip()
+        for name, row in rows.items()
+    ]
+    return [
+        *lines,
+        f"  * chosen; {n_members} sets in all: --table, front.csv"
+        if n_members > 1
+        else "  * chosen",
+    ]
 
 
 def solver_table(entries: Collection[SolverEntry]) -> Table:
@@ -170,7 +219,11 @@ def solver_table(entries: Collection[SolverEntry]) -> Table:
     families, rows = dict.fromkeys([*FAMILIES, *(entry.family for entry in entries)]), []
     for entry in (entry for family in families for entry in entries if entry.family == family):
         first, *others = entry.paper.partition(":")[0].split(", ")
-        row = {"solver": entry.name + " *" * entry.recommended, "family": entry.family, "needs": ", ".join(entry.needs)}
+        row = {
+            "solver": entry.name + " *" * entry.recommended,
+            "family": entry.family,
+            "needs": ", ".join(entry.needs),
+        }
         row |= {key: "yes" if getattr(entry, key) else "no" for key in ("linear", "backend")}
         rows.append(row | {"paper": f"{first}{' et al.' * bool(others)} {entry.year}"})
     return text_table(None, rows, n_left=6)
@@ -191,8 +244,15 @@ def study_table(results: Results) -> tuple[Table, str]:
     n_queries, rows = results.n_queries(results.by_solver()[reference]), []
     for solver, mean in means.iterrows():
         row = {"solver": str(solver), "features": f"{mean['n_features']:.1f}"}
-        row |= {name: _with_error(mean, errors.loc[solver], name, 4) for name in results.further_objectives}
-        row |= {results.metric: short(mean[f"test {results.metric}"]), f"against {reference}": "reference", "": ""}
+        row |= {
+            name: _with_error(mean, errors.loc[solver], name, 4)
+            for name in results.further_objectives
+        }
+        row |= {
+            results.metric: short(mean[f"test {results.metric}"]),
+            f"against {reference}": "reference",
+            "": "",
+        }
         if solver in tests.index:
             difference, error, p, n = tests.loc[solver, ["difference", "error", "holm", "n"]]
             row[f"against {reference}"] = f"{signed(difference)} ± {short(error)}"
@@ -200,12 +260,19 @@ def study_table(results: Results) -> tuple[Table, str]:
             row[""] = f"{words[solver]}, p {'< .001' if p < 0.001 else f'= {short(p)}'}{fewer}"
         elif solver != reference:
             row |= {f"against {reference}": "no fold in common"}
-        rows.append(row | {"s": _with_error(mean, errors.loc[solver], "seconds", 1).partition(" ")[0]})
+        rows.append(
+            row | {"s": _with_error(mean, errors.loc[solver], "seconds", 1).partition(" ")[0]}
+        )
     heads = {"better": "Better", "worse": "Worse", "undecided": "Too few queries to tell"}
-    groups = [named(head, [name for name, own in words.items() if own == word]) for word, head in heads.items()]
+    groups = [
+        named(head, [name for name, own in words.items() if own == word])
+        for word, head in heads.items()
+    ]
     tested = f"Against {reference} on {n_queries:,} test queries (paired t tests, Holm)."
     finding = " ".join([tested, *filter(None, groups)]) if words else ""
-    return text_table(f"{results.problems[0]}: test {results.metric}, means over seeds, then folds", rows), finding
+    return text_table(
+        f"{results.problems[0]}: test {results.metric}, means over seeds, then folds", rows
+    ), finding
 
 
 def _word(difference: float, p: float) -> str:
@@ -217,5 +284,9 @@ def _word(difference: float, p: float) -> str:
 
 def _with_error(means: pd.Series, errors: pd.Series, column: str, digits: int) -> str:
     """Return the mean of a column, with its standard error if there is one; an empty text if there is no mean."""
-    texts = [f"{numbers[column]:.{digits}f}" for numbers in (means, errors) if not np.isnan(numbers[column])]
+    texts = [
+        f"{numbers[column]:.{digits}f}"
+        for numbers in (means, errors)
+        if not np.isnan(numbers[column])
+    ]
     return " ± ".join(texts)

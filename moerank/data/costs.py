@@ -47,7 +47,10 @@ class FeatureCosts:
 
     @classmethod
     def of(
-        cls, costs: ArrayLike, groups: Sequence[Hashable] | None = None, group_costs: Mapping[Any, float] | None = None
+        cls,
+        costs: ArrayLike,
+        groups: Sequence[Hashable] | None = None,
+        group_costs: Mapping[Any, float] | None = None,
     ) -> Self:
         """Check costs in the order of the features, and return them.
 
@@ -67,7 +70,9 @@ class FeatureCosts:
         own = _checked("costs", costs)
         names = [None] * len(own) if groups is None else list(groups)
         if len(names) != len(own):
-            raise ValueError(f"groups has {len(names)} entries, but costs has {len(own)}; give one for each feature")
+            raise ValueError(
+                f"groups has {len(names)} entries, but costs has {len(own)}; give one for each feature"
+            )
         import pandas as pd
 
         group, groups_in_order = pd.factorize(pd.Series(names, dtype=object))
@@ -75,8 +80,15 @@ class FeatureCosts:
         prices = dict(group_costs or {})
         for name in prices:
             if name not in order:
-                raise ValueError(f"group_costs: {unknown('group', str(name), list(map(str, order)))}")
-        return cls(own, group, _checked("group_costs", [prices.get(name, 0.0) for name in order]), tuple(order))
+                raise ValueError(
+                    f"group_costs: {unknown('group', str(name), list(map(str, order)))}"
+                )
+        return cls(
+            own,
+            group,
+            _checked("group_costs", [prices.get(name, 0.0) for name in order]),
+            tuple(order),
+        )
 
     def __len__(self) -> int:
         return len(self.own)
@@ -105,12 +117,16 @@ class FeatureCosts:
 def known_costs(costs: FeatureCosts | None, name: str, what: str) -> FeatureCosts:
     """Return the costs of the data called `name`; raise a ValueError if `what` needs them and there are none."""
     if costs is None:
-        remedy = "give RankingData(…, costs=…) or Limits(costs=…), or [features] table in a problem file"
+        remedy = (
+            "give RankingData(…, costs=…) or Limits(costs=…), or [features] table in a problem file"
+        )
         raise ValueError(f"{name}: {what} needs to know what the features cost: {remedy}")
     return costs
 
 
-def read_cost_table(text: str, name: str, feature_names: Sequence[str], other: float | None = None) -> FeatureCosts:
+def read_cost_table(
+    text: str, name: str, feature_names: Sequence[str], other: float | None = None
+) -> FeatureCosts:
     r"""Read a table of costs: CSV with the columns name, cost and, if there are groups, group and group_cost.
 
     `name` is the name of the table in messages. Every feature of the data has a row, in any order, or costs `other`. A
@@ -123,31 +139,49 @@ def read_cost_table(text: str, name: str, feature_names: Sequence[str], other: f
     except csv.Error as error:
         raise ValueError(f"{name}, line {reader.line_num}: not a CSV file: {error}") from None
     if tuple(head) not in (COLUMNS[:2], COLUMNS[:3], COLUMNS):
-        raise ValueError(f"{name}: the columns must be {', '.join(COLUMNS)}; the last two are optional")
+        raise ValueError(
+            f"{name}: the columns must be {', '.join(COLUMNS)}; the last two are optional"
+        )
     for line, row in rows:
         if len(row) != len(head):
-            raise ValueError(f"{name}, line {line}: {len(row)} values, but {len(head)} columns; give one for each")
+            raise ValueError(
+                f"{name}, line {line}: {len(row)} values, but {len(head)} columns; give one for each"
+            )
     import pandas as pd
 
-    table = pd.DataFrame([row for _, row in rows], columns=head).reindex(columns=COLUMNS, fill_value="")
+    table = pd.DataFrame([row for _, row in rows], columns=head).reindex(
+        columns=COLUMNS, fill_value=""
+    )
     table = table.apply(lambda column: column.astype(str).str.strip()).set_index("name")
-    costs, prices = (pd.to_numeric(table[column], errors="coerce") for column in ("cost", "group_cost"))
+    costs, prices = (
+        pd.to_numeric(table[column], errors="coerce") for column in ("cost", "group_cost")
+    )
     priced, group = table["group_cost"] != "", table["group"]
     wrong = {
         "is not a feature of the data": ~table.index.isin(feature_names),
         "has two rows": table.index.duplicated(),
         "has a cost that is not a number from 0 on": ~costs.between(0, np.inf, inclusive="left"),
         "has a group_cost without a group": priced & (group == ""),
-        "has a group_cost that is not a number from 0 on": priced & ~prices.between(0, np.inf, inclusive="left"),
+        "has a group_cost that is not a number from 0 on": priced
+        & ~prices.between(0, np.inf, inclusive="left"),
         "is in a group with two costs": prices.groupby(group).transform("nunique") > 1,
     }
-    lacking = pd.Index([] if other is not None else feature_names).difference(table.index, sort=False)
-    for fault, features in {**{what: table.index[mask] for what, mask in wrong.items()}, "has no row": lacking}.items():
+    lacking = pd.Index([] if other is not None else feature_names).difference(
+        table.index, sort=False
+    )
+    for fault, features in {
+        **{what: table.index[mask] for what, mask in wrong.items()},
+        "has no row": lacking,
+    }.items():
         if len(features):
-            raise ValueError(f"{name}: {features[0]!r} {fault}; give each feature one row with its cost")
+            raise ValueError(
+                f"{name}: {features[0]!r} {fault}; give each feature one row with its cost"
+            )
     costs = costs.astype(float).reindex(feature_names, fill_value=other)
     group = group.reindex(feature_names, fill_value="")
-    return FeatureCosts.of(costs, [entry or None for entry in group], prices[priced].groupby(group).first().to_dict())
+    return FeatureCosts.of(
+        costs, [entry or None for entry in group], prices[priced].groupby(group).first().to_dict()
+    )
 
 
 def _checked(name: str, values: ArrayLike) -> NDArray[np.float64]:
@@ -157,6 +191,8 @@ def _checked(name: str, values: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(f"{name} must have one dimension, not shape {prices.shape}")
     bad = np.flatnonzero(~((prices >= 0) & np.isfinite(prices)))
     if len(bad):
-        raise ValueError(f"{name}: entry {bad[0]} is {prices[bad[0]]}; costs are finite numbers from 0 on")
+        raise ValueError(
+            f"{name}: entry {bad[0]} is {prices[bad[0]]}; costs are finite numbers from 0 on"
+        )
     prices.setflags(write=False)
     return prices

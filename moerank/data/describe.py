@@ -94,16 +94,26 @@ class DataDescription:
         remarks = [f"No value of the {self.features:,} features is infinite or missing."]
         if self.missing_values:
             worst = max(self.missing_by_feature, key=self.missing_by_feature.__getitem__)
-            values = f"{self.missing_values:,} values were missing ({self.missing_share:.1%} of all)"
+            values = (
+                f"{self.missing_values:,} values were missing ({self.missing_share:.1%} of all)"
+            )
             remarks = [f"{values}, most of them of feature {worst}."]
         remarks += extreme_remarks(self.extreme_features)
-        remarks += [f"The {which} have weights, which training and metrics use." for which in self.weighted]
+        remarks += [
+            f"The {which} have weights, which training and metrics use." for which in self.weighted
+        ]
         if self.identical_documents:
             identical = "No ranker can order identical documents of a query"
-            remarks.append(f"{identical}: leave out copies, or add a feature that tells them apart.")
+            remarks.append(
+                f"{identical}: leave out copies, or add a feature that tells them apart."
+            )
         if self.comes_scaled and self.scaling == "none":
-            remedy = 'say scaled = "query" in the problem file, or data.declared("query") in Python.'
-            remarks.append(f"The features come scaled per query, as LETOR's QueryLevelNorm files are: {remedy}")
+            remedy = (
+                'say scaled = "query" in the problem file, or data.declared("query") in Python.'
+            )
+            remarks.append(
+                f"The features come scaled per query, as LETOR's QueryLevelNorm files are: {remedy}"
+            )
         return remarks
 
 
@@ -152,10 +162,14 @@ def describe(data: RankingData) -> DataDescription:
         identical_documents=sum(copies),
         missing_values=int(data.n_missing.sum()),
         missing_share=float(data.n_missing.sum() / (data.n_documents * data.n_features)),
-        missing_by_feature={data.feature_names[f]: int(data.n_missing[f]) for f in np.flatnonzero(data.n_missing)},
+        missing_by_feature={
+            data.feature_names[f]: int(data.n_missing[f]) for f in np.flatnonzero(data.n_missing)
+        },
         scaling=data.scaling.kind,
         weighted=tuple(which for which, values in weights.items() if values is not None),
-        comes_scaled=bool(varies.any() and (least[varies] == 0).all() and (greatest[varies] == 1).all()),
+        comes_scaled=bool(
+            varies.any() and (least[varies] == 0).all() and (greatest[varies] == 1).all()
+        ),
     )
 
 
@@ -193,7 +207,9 @@ def feature_correlations(X: Matrix) -> Matrix:
 
 def label_correlations(data: RankingData) -> Vector:
     """Return |Pearson correlation| of each feature with the labels, which must differ; 0 for a constant feature."""
-    labels = data.y.astype(np.float64) - int(data.y.sum()) / data.n_documents  # a sum of integers, and so exact
+    labels = (
+        data.y.astype(np.float64) - int(data.y.sum()) / data.n_documents
+    )  # a sum of integers, and so exact
     products, length = np.zeros((2, data.n_features))
     for rows, centred in _centred_blocks(data.X):
         products += product(centred, labels[rows])

@@ -97,12 +97,17 @@ def load_fold(
     """
     places = [Path(directory), *(root / directory for root in data_folders())]
     paths = part_paths(next(filter(Path.is_dir, places), places[0]), drawn=validation is not None)
-    documents = [read_letor(path, zero_based=zero_based, nulls=missing is not None, dtype=dtype) for path in paths]
+    documents = [
+        read_letor(path, zero_based=zero_based, nulls=missing is not None, dtype=dtype)
+        for path in paths
+    ]
     if dtype is None:
         documents = in_single_if_exact(documents)
     width, names = max((part.X.shape[1], part.feature_names) for part in documents)
     parts = [
-        replace(part, X=_widened(part.X, width, path), feature_names=names).as_data(str(path), missing, missing_values)
+        replace(part, X=_widened(part.X, width, path), feature_names=names).as_data(
+            str(path), missing, missing_values
+        )
         for path, part in zip(paths, documents, strict=True)
     ]
     if validation is not None and len(parts) == 2:
@@ -118,7 +123,10 @@ def data_folders() -> list[Path]:
 
 _NAMES = {  # names of the files, or else endings of the only file, such as Yahoo's set1.train.txt
     "training": (("train.txt", "trainingset.txt"), (".train", ".train.txt")),
-    "validation": (("vali.txt", "validationset.txt"), (".vali", ".valid", ".vali.txt", ".valid.txt")),
+    "validation": (
+        ("vali.txt", "validationset.txt"),
+        (".vali", ".valid", ".vali.txt", ".valid.txt"),
+    ),
     "test": (("test.txt", "testset.txt"), (".test", ".test.txt")),
 }
 _DRAWN = ". load_fold(…, validation=0.2), or split = {validation = 0.2} in a problem file, draws it from training"
@@ -135,7 +143,9 @@ def part_paths(folder: Path, *, drawn: bool = False) -> list[Path]:
         ended = [file for file in files if file.name.lower().removesuffix(".gz").endswith(ends)]
         if not named and len(ended) > 1:
             listed = ", ".join(file.name for file in ended)
-            raise FileNotFoundError(f"{folder}: {listed} may each be the {part} part; rename one to {spelt[0]}")
+            raise FileNotFoundError(
+                f"{folder}: {listed} may each be the {part} part; rename one to {spelt[0]}"
+            )
         if not named and not ended and not (drawn and part == "validation"):
             wanted = f"{' and '.join(names)} (also .gz, and in capital letters) and for one file *{ends[0]}"
             remedy = _DRAWN if part == "validation" else ""
@@ -150,7 +160,10 @@ def _widened(X: Array, n_features: int, path: Path) -> Array:
     """Return the table of a LETOR file with zeros for the features up to `n_features` that it does not list."""
     n, width = X.shape
     if width < n_features:
-        check_room(f"{path}: a table of {n:,} documents × {n_features:,} features", n * n_features * X.itemsize)
+        check_room(
+            f"{path}: a table of {n:,} documents × {n_features:,} features",
+            n * n_features * X.itemsize,
+        )
         X = np.pad(X, ((0, 0), (0, n_features - width)))
     return X
 
@@ -169,7 +182,9 @@ def split_fold(data: RankingData, fold: int = 1) -> Fold:
     return _dealt(data, np.arange(data.n_queries), fold, N_FOLDS)
 
 
-def split_queries(data: RankingData, validation: float = 0.2, test: float = 0.2, *, seed: int = 0) -> Fold:
+def split_queries(
+    data: RankingData, validation: float = 0.2, test: float = 0.2, *, seed: int = 0
+) -> Fold:
     """Draw shares of the queries for validation and test; return the three parts, each in the order of `data`.
 
     The same seed gives the same queries with every version of NumPy. A part without a query is a ValueError.
@@ -185,7 +200,9 @@ def _drawn(data: RankingData, shares: dict[str, float], seed: int) -> list[Ranki
     sizes = [floor(share * data.n_queries + 0.5) for share in shares.values()]
     if not all(sizes) or sum(sizes) >= data.n_queries:
         listed = " and ".join(f"{share:g} for {part}" for part, share in reversed(shares.items()))
-        raise ValueError(f"{data.name}: {data.n_queries} queries cannot be split into shares of {listed}; give more")
+        raise ValueError(
+            f"{data.name}: {data.n_queries} queries cannot be split into shares of {listed}; give more"
+        )
     *drawn, rest = np.split(Draws(seed).order(data.n_queries), np.cumsum(sizes))
     parts = zip(("training", *shares), (rest, *drawn), strict=True)
     return [of_queries(data, np.sort(queries), f"{data.name}, {part}") for part, queries in parts]
@@ -204,16 +221,24 @@ def deal_queries(data: RankingData, fold: int, n_folds: int, *, seed: int = 0) -
 
 
 def _dealt(
-    data: RankingData, queries: Integers, fold: int, n_folds: int, arranged: Callable[[Integers], Integers] = np.asarray
+    data: RankingData,
+    queries: Integers,
+    fold: int,
+    n_folds: int,
+    arranged: Callable[[Integers], Integers] = np.asarray,
 ) -> Fold:
     """Deal queries into equal parts in their order; return the three parts of a fold, whose queries are `arranged`."""
     check_at_least(1, n_folds, fold=fold)
     if len(queries) < n_folds:
-        raise ValueError(f"{data.name}: {len(queries)} queries cannot be dealt into {n_folds} parts; give more")
+        raise ValueError(
+            f"{data.name}: {len(queries)} queries cannot be dealt into {n_folds} parts; give more"
+        )
     parts = np.array_split(queries, n_folds)
     *training, for_vali, for_test = parts[fold - 1 :] + parts[: fold - 1]
     dealt = {"training": np.concatenate(training), "validation": for_vali, "test": for_test}
-    named = ((arranged(chosen), f"{data.name}, fold {fold}, {part}") for part, chosen in dealt.items())
+    named = (
+        (arranged(chosen), f"{data.name}, fold {fold}, {part}") for part, chosen in dealt.items()
+    )
     return cast("Fold", tuple(of_queries(data, chosen, name) for chosen, name in named))
 
 
@@ -231,7 +256,9 @@ def of_queries(data: RankingData, queries: Integers, name: str | None = None) ->
 SIDE = 8  # pixels along each side of an image
 
 
-def load_digits_fold(fold: int = 1, *, n_queries: int = 150, n_documents: int = 100, seed: int = 0) -> Fold:
+def load_digits_fold(
+    fold: int = 1, *, n_queries: int = 150, n_documents: int = 100, seed: int = 0
+) -> Fold:
     """Make a fold of query by example on scikit-learn's copy of the UCI digits.
 
     The query images are distinct. The documents of a query are drawn uniformly from all other images, without
@@ -287,7 +314,11 @@ def load_digits_fold(fold: int = 1, *, n_queries: int = 150, n_documents: int = 
         (1.0 - difference / 16).reshape(-1, SIDE * SIDE),  # pixels are integers from 0 to 16
         (digits[documents] == digits[queries, None]).ravel(),
         np.repeat(np.arange(1, n_queries + 1), n_documents),
-        [f"row {row} column {column}" for row in range(1, SIDE + 1) for column in range(1, SIDE + 1)],
+        [
+            f"row {row} column {column}"
+            for row in range(1, SIDE + 1)
+            for column in range(1, SIDE + 1)
+        ],
         name="digits",
     )
     return split_fold(data, fold)
@@ -376,9 +407,16 @@ def make_planted(
     check_at_least(0, n_redundant=n_redundant, n_noise=n_noise, seed=seed)
     check_at_least(2, MOST_LABELS, n_labels=n_labels)
     check_not_negative(noise=noise)
-    n_rows, n_features = int(n_queries) * int(n_documents), int(n_relevant) + int(n_redundant) + int(n_noise)
-    n_bytes = n_rows * 8 + n_features * (n_rows * 8 * 3 + 100)  # three copies while it is made, and the names
-    check_room(f"{n_queries:,} queries of {n_documents:,} documents with {n_features:,} features", n_bytes)
+    n_rows, n_features = (
+        int(n_queries) * int(n_documents),
+        int(n_relevant) + int(n_redundant) + int(n_noise),
+    )
+    n_bytes = n_rows * 8 + n_features * (
+        n_rows * 8 * 3 + 100
+    )  # three copies while it is made, and the names
+    check_room(
+        f"{n_queries:,} queries of {n_documents:,} documents with {n_features:,} features", n_bytes
+    )
     draws = Draws(seed)
     relevant = draws.uniform((n_relevant, n_rows))
     copied = np.arange(n_redundant) % n_relevant
@@ -398,7 +436,9 @@ def make_planted(
         name="planted",
     )
     column = np.argsort(order)
-    return PlantedProblem(data, np.concatenate([column[:n_relevant], column[copied], np.full(n_noise, -1)])[order])
+    return PlantedProblem(
+        data, np.concatenate([column[:n_relevant], column[copied], np.full(n_noise, -1)])[order]
+    )
 
 
 def load_planted_fold(fold: int = 1, **planted: Any) -> Fold:
@@ -433,7 +473,15 @@ def _labels(utility: Matrix, n_labels: int) -> Integers:
 
 
 # How many features of each kind there are, in the order in which they are drawn.
-WEB_KINDS = {"informative": 20, "copy 1 of": 20, "copy 2 of": 20, "uniform": 30, "tail": 24, "count": 18, "query": 4}
+WEB_KINDS = {
+    "informative": 20,
+    "copy 1 of": 20,
+    "copy 2 of": 20,
+    "uniform": 30,
+    "tail": 24,
+    "count": 18,
+    "query": 4,
+}
 COPY_WEIGHTS = (0.9, 0.6)  # of the informative feature in its first and its second copy
 
 N_FEATURES, N_OF_QUERY = sum(WEB_KINDS.values()), WEB_KINDS["query"]
@@ -446,7 +494,9 @@ MEAN, SPREAD, LONGEST = 115, 0.6, 1251
 DECAY, NOISE = np.float32(0.85), np.float32(1.5)
 LIMITS = np.array([5.244, 6.081, 6.829, 7.181], np.float32)
 
-QUERIES_OF_A_BLOCK = 64  # queries that are drawn together, from their own counter: no block depends on another
+QUERIES_OF_A_BLOCK = (
+    64  # queries that are drawn together, from their own counter: no block depends on another
+)
 
 MOST_SEED = 2**64 - 1
 
@@ -487,7 +537,9 @@ def make_web(n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32)
     offsets = _offsets(n_queries, seed, dtype)
     order = Draws(_generator(seed, 1)).order(N_FEATURES)
     names = [f"{kind} {number}" for kind, n in WEB_KINDS.items() for number in range(1, n + 1)]
-    X = np.empty((offsets[-1], N_FEATURES), dtype, order="F")  # the order in which populations are scored
+    X = np.empty(
+        (offsets[-1], N_FEATURES), dtype, order="F"
+    )  # the order in which populations are scored
     y = np.empty(len(X), np.int64)
     for first in range(0, n_queries, QUERIES_OF_A_BLOCK):
         part = offsets[first : first + QUERIES_OF_A_BLOCK + 1]
@@ -499,7 +551,9 @@ def make_web(n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32)
     return RankingData(X, y, qid, [names[feature] for feature in order], name="web")
 
 
-def load_web_fold(fold: int = 1, *, n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32) -> Fold:
+def load_web_fold(
+    fold: int = 1, *, n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32
+) -> Fold:
     """Make a web search problem and split its queries as LETOR does.
 
     Parameters
@@ -532,7 +586,10 @@ def _offsets(n_queries: int, seed: int, dtype: DTypeLike) -> Integers:
     normal = NormalDist(log(MEAN) - SPREAD**2 / 2, SPREAD)
     chances = Draws(_generator(seed, 0)).uniform((n_queries,))
     # In Python's arithmetic, because NumPy's logarithm depends on the processor.
-    sizes = [min(max(round(exp(normal.inv_cdf(max(chance, 2.0**-53)))), 1), LONGEST) for chance in chances.tolist()]
+    sizes = [
+        min(max(round(exp(normal.inv_cdf(max(chance, 2.0**-53)))), 1), LONGEST)
+        for chance in chances.tolist()
+    ]
     return np.append(0, np.cumsum(sizes)).astype(np.int64)
 
 
@@ -564,7 +621,9 @@ def _block(lengths: Integers, seed: int, block: int) -> tuple[Floats, Integers]:
 
 def _uniform(seed: int, counter: int, n_rows: int, n_words: int) -> Floats:
     """Return multiples of 2⁻²⁴ in [0, 1), shape (n_rows, 2 · n_words); a larger table begins with the same rows."""
-    halves = _generator(seed, counter).random_raw(n_rows * n_words).astype("<u8", copy=False).view("<u4")
+    halves = (
+        _generator(seed, counter).random_raw(n_rows * n_words).astype("<u8", copy=False).view("<u4")
+    )
     halves >>= np.uint32(8)
     uniform = halves.astype(np.float32)
     uniform *= np.float32(2.0**-24)

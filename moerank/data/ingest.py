@@ -135,22 +135,32 @@ def ingest(
     result.read()
     hits, X = result.hits(grades)
     title, n_features = ENGINES[result.engine].title, len(result.names)
-    lines = [f"read {result.n_responses:,} responses of {title}: {len(hits):,} documents, {n_features} features"]
+    lines = [
+        f"read {result.n_responses:,} responses of {title}: {len(hits):,} documents, {n_features} features"
+    ]
     label, joined = _labels(hits, grades, judged, unjudged)
     rows = pd.DataFrame({**hits, "label": label, "order": pd.factorize(hits["qid"])[0]})
     rows = rows[label >= 0].sort_values(["order", "position", "doc"], kind="stable")
     X = X[rows.index]
     roles = {"label": "label", "query": "qid", "document": "doc", "features": result.names}
     kinds = (pa.string(), pa.int64(), pa.string(), pa.string(), pa.int64())
-    contents = {name: pa.array(rows[name], kind, from_pandas=True) for name, kind in zip(OWN, kinds, strict=True)}
-    contents |= {name: pa.array(column, from_pandas=True) for name, column in zip(result.names, X.T, strict=True)}
+    contents = {
+        name: pa.array(rows[name], kind, from_pandas=True)
+        for name, kind in zip(OWN, kinds, strict=True)
+    }
+    contents |= {
+        name: pa.array(column, from_pandas=True)
+        for name, column in zip(result.names, X.T, strict=True)
+    }
     tables.write_table(path, contents, {"roles": roles, "engine": result.engine})
     n_missing = int(np.isnan(X).sum())
     lines += [*joined, f"missing values: {n_missing:,}"]
     if (X == 0).any() and (result.engine != "elasticsearch" or not n_missing):
         lines.append("a 0 may stand for a missing value: this log does not tell them apart")
     n_queries, n = rows["qid"].nunique(), len(rows)
-    lines.append(f"wrote {path}: {n_queries:,} queries, {n:,} documents, labels {min(rows.label)} to {max(rows.label)}")
+    lines.append(
+        f"wrote {path}: {n_queries:,} queries, {n:,} documents, labels {min(rows.label)} to {max(rows.label)}"
+    )
     lines.append(f"next: moerank data describe {path}")
     return Ingested(path, result.engine, result.names, n_queries, n, tuple(lines))
 
@@ -181,19 +191,27 @@ class _Log:
                     if text.strip():
                         self._add(file, line, read_json(text, float))
                 except json.JSONDecodeError as error:
-                    reason = f"not JSON ({error.msg}, column {error.colno}); write one response per line"
+                    reason = (
+                        f"not JSON ({error.msg}, column {error.colno}); write one response per line"
+                    )
                     raise ValueError(f"{path}, line {line}: {reason}") from None
                 except (KeyError, TypeError, AttributeError) as error:
-                    raise ValueError(f"{path}, line {line}: not a response of a search engine ({error!r})") from None
+                    raise ValueError(
+                        f"{path}, line {line}: not a response of a search engine ({error!r})"
+                    ) from None
                 except (ValueError, OverflowError) as error:
                     raise ValueError(f"{path}, line {line}: {error}") from None
         if not self.names:
             left_out = "--exclude leaves out every feature; keep one"
-            raise ValueError(left_out if self.seen else f"{self.paths[0]}: no response has a hit with features")
+            raise ValueError(
+                left_out if self.seen else f"{self.paths[0]}: no response has a hit with features"
+            )
         for name in self.exclude - self.seen:
             raise ValueError(f"--exclude: {unknown('feature', name, sorted(self.seen))}")
         for name in set(self.names) & set(OWN):
-            raise ValueError(f"the feature {name!r} has the name of another column; leave it out by --exclude")
+            raise ValueError(
+                f"the feature {name!r} has the name of another column; leave it out by --exclude"
+            )
 
     def _add(self, file: int, line: int, entry: Any) -> None:
         """Add the hits of a line."""
@@ -204,7 +222,9 @@ class _Log:
             raise ValueError(f"a response of {titles}; ingest one engine at a time")
         self.engine = engine
         self.n_responses += 1
-        for position, (doc, features) in enumerate(ENGINES[engine].hits(response, self.log, self.document), start=1):
+        for position, (doc, features) in enumerate(
+            ENGINES[engine].hits(response, self.log, self.document), start=1
+        ):
             if doc is None:
                 raise ValueError("a hit has no document id; log it again with one")
             values = self._numbers(doc, features)
@@ -213,7 +233,9 @@ class _Log:
             for name in sorted(values.keys() ^ set(self.names)):
                 has = "has no" if name in self.names else "has a further"
                 remedy = f"log the same features for all, or leave it out by --exclude {name!r}"
-                raise ValueError(f"the hit {doc!r} {has} feature {name!r}, unlike the hits before; {remedy}")
+                raise ValueError(
+                    f"the hit {doc!r} {has} feature {name!r}, unlike the hits before; {remedy}"
+                )
             self.values.extend(values[name] for name in self.names)
             self.rows.append((query, text, doc, position, file, line))
 
@@ -222,17 +244,23 @@ class _Log:
         values: dict[str, float] = {}
         for name, value in features:
             if not isinstance(name, str) or not name:
-                raise ValueError(f"the hit {doc!r} has a feature called {name!r}; give each feature a name")
+                raise ValueError(
+                    f"the hit {doc!r} has a feature called {name!r}; give each feature a name"
+                )
             self.seen.add(name)
             if name in self.exclude:
                 continue
             if name in values:
-                raise ValueError(f"the hit {doc!r} has the feature {name!r} twice; keep one, or choose a log by --log")
+                raise ValueError(
+                    f"the hit {doc!r} has the feature {name!r} twice; keep one, or choose a log by --log"
+                )
             value = nan if value is None or value == "NaN" else value
             if not isinstance(value, int | float) or isinstance(value, bool):
                 several = "a tensor" if self.engine == "vespa" else "an object"
                 what = several if isinstance(value, dict | list) else repr(value)[:30]
-                raise ValueError(f"the feature {name!r} holds {what}, not a number; leave it out by --exclude {name!r}")
+                raise ValueError(
+                    f"the feature {name!r} holds {what}, not a number; leave it out by --exclude {name!r}"
+                )
             values[name] = float(value)
         return values
 
@@ -242,21 +270,38 @@ class _Log:
 
     def hits(self, judgments: pd.DataFrame) -> tuple[pd.DataFrame, Floats]:
         """Return each document of a query once, and its values; refuse one that occurs twice with other values."""
-        hits = pd.DataFrame(self.rows, columns=["id", "query", "doc", "position", "file", "line"], dtype=object)
+        hits = pd.DataFrame(
+            self.rows, columns=["id", "query", "doc", "position", "file", "line"], dtype=object
+        )
         check_texts(hits, self.where)
         kind = next((kind for kind in ("id", "query") if hits[kind].notna().all()), None)
         if kind is None:
             row = int(hits["query"].isna().argmax())
-            raise ValueError(f"{self.where(row)}: no query with the query_id, which other lines lack; give both")
+            raise ValueError(
+                f"{self.where(row)}: no query with the query_id, which other lines lack; give both"
+            )
         hits["qid"] = hits[kind]
         if self.engine == "vespa" and self.document is None:
             hits["doc"] = self._short_ids(hits["doc"], judgments["doc"])
-        with np.errstate(over="ignore"):  # the precision of the engine, in which all values must be finite
-            X = np.frombuffer(self.values).reshape(-1, len(self.names)).astype(ENGINES[self.engine].dtype)
+        with np.errstate(
+            over="ignore"
+        ):  # the precision of the engine, in which all values must be finite
+            X = (
+                np.frombuffer(self.values)
+                .reshape(-1, len(self.names))
+                .astype(ENGINES[self.engine].dtype)
+            )
         for row, column in np.argwhere(np.isinf(X)):
             name = self.names[column]
-            raise ValueError(f"{self.where(row)}: the value of {name!r} is infinite or too large; --exclude {name!r}")
-        earlier = hits.index.to_series().groupby([hits["qid"], hits["doc"]], sort=False).transform("first").to_numpy()
+            raise ValueError(
+                f"{self.where(row)}: the value of {name!r} is infinite or too large; --exclude {name!r}"
+            )
+        earlier = (
+            hits.index.to_series()
+            .groupby([hits["qid"], hits["doc"]], sort=False)
+            .transform("first")
+            .to_numpy()
+        )
         is_first = earlier == hits.index
         for row in np.flatnonzero(~is_first).tolist():
             if not np.array_equal(X[row], X[earlier[row]], equal_nan=True):
@@ -272,7 +317,9 @@ class _Log:
         short = ids.str.split(":", n=4).str[4]
         for row in np.flatnonzero(ids.groupby(short).transform("nunique") > 1).tolist()[-1:]:
             other = ids[(short == short[row]) & (ids != ids[row])].iloc[0]
-            raise ValueError(f"{self.where(row)}: {ids[row]!r} and {other!r} end alike; give judgments with whole ids")
+            raise ValueError(
+                f"{self.where(row)}: {ids[row]!r} and {other!r} end alike; give judgments with whole ids"
+            )
         return short
 
 
@@ -284,7 +331,9 @@ def _envelope(entry: Any) -> tuple[str | None, str | None, Json]:
     if not named:
         text = _text(response.get("responseHeader", {}).get("params", {}).get("q"))
     if query is None and text is None:
-        raise ValueError('no response says which query it answers; write {"query": "trail shoes", "response": {…}}')
+        raise ValueError(
+            'no response says which query it answers; write {"query": "trail shoes", "response": {…}}'
+        )
     return query, text, response
 
 
@@ -303,11 +352,15 @@ def _text(value: object) -> str | None:
 def _plugin_hits(response: Json, log: str | None, document: str | None) -> Iterator[Hit]:
     """Yield the hits of the LTR plug-ins of Elasticsearch and OpenSearch, with ``fields._ltrlog``."""
     if document is not None:
-        raise ValueError("--id is not for logs of Elasticsearch and OpenSearch, whose hits have an _id")
+        raise ValueError(
+            "--id is not for logs of Elasticsearch and OpenSearch, whose hits have an _id"
+        )
     for hit in response["hits"]["hits"]:
         doc, entries = _text(hit["_id"]), hit.get("fields", {}).get("_ltrlog")
         if not entries:
-            raise ValueError(f"the hit {doc!r} has no _ltrlog; ask for it by ext.ltr_log in the request")
+            raise ValueError(
+                f"the hit {doc!r} has no _ltrlog; ask for it by ext.ltr_log in the request"
+            )
         logs = [(name, features) for entry in entries for name, features in entry.items()]
         if log not in (None, *dict(logs)):
             raise ValueError(f"--log: {unknown('log', str(log), dict(logs))}")
@@ -320,11 +373,19 @@ def _solr_hits(response: Json, log: str | None, document: str | None) -> Iterato
     name = document or "id"
     for doc in response["response"]["docs"]:
         if name not in doc:
-            raise ValueError(f"a document has no field {name!r}; add it to fl, or name the unique key by --id")
-        fields = ["[features]", *(key for key in doc if re.fullmatch(r"\[.*\]", key))] if log is None else [log]
+            raise ValueError(
+                f"a document has no field {name!r}; add it to fl, or name the unique key by --id"
+            )
+        fields = (
+            ["[features]", *(key for key in doc if re.fullmatch(r"\[.*\]", key))]
+            if log is None
+            else [log]
+        )
         text = next((doc[key] for key in fields if key in doc), None)
         if not isinstance(text, str):
-            raise ValueError(f"the document {doc[name]!r} has no {fields[0]}; add it to fl, or name it by --log")
+            raise ValueError(
+                f"the document {doc[name]!r} has no {fields[0]}; add it to fl, or name it by --log"
+            )
         yield _text(doc[name]), _solr_values(text)
 
 
@@ -336,7 +397,9 @@ def _solr_values(text: str) -> list[tuple[str, object]]:
         if all(name and re.fullmatch(number, value) for name, _, value in pairs):
             for name, *_ in pairs:
                 if re.search(rf"[:;=]\s*{number}", name):
-                    raise ValueError(f"{name[:40]!r} looks like several features; log them as in 'a=1,b=2'")
+                    raise ValueError(
+                        f"{name[:40]!r} looks like several features; log them as in 'a=1,b=2'"
+                    )
             return [(name, float(value)) for name, _, value in pairs]
     raise ValueError(f"the features {text[:40]!r} are not separated as in 'a=1,b=2' or 'a:1 b:2'")
 
@@ -359,20 +422,40 @@ def _vespa_hits(response: Json, log: str | None, document: str | None) -> Iterat
         identifier, fields = str(child.get("id", "")), child.get("fields", {})
         logs = [name for name in VESPA_LOGS if name in fields and log in (None, name)]
         if len(logs) != 1:
-            text = f"has {' and '.join(logs)}; choose one by --log" if logs else f"has no {log or VESPA_LOGS[0]}"
-            raise ValueError(f"the hit {identifier!r} {text}{'; list match-features in the rank profile' * (not logs)}")
+            text = (
+                f"has {' and '.join(logs)}; choose one by --log"
+                if logs
+                else f"has no {log or VESPA_LOGS[0]}"
+            )
+            raise ValueError(
+                f"the hit {identifier!r} {text}{'; list match-features in the rank profile' * (not logs)}"
+            )
         doc = _text(fields.get("documentid", identifier) if document is None else fields[document])
         if document is None and not re.match("id:[^:]*:[^:]*:[^:]*:.", str(doc), re.DOTALL):
-            raise ValueError(f"{doc!r} is an internal id, which may change; return documentid, or name a field by --id")
-        values = [(name, value) for name, value in fields[logs[0]].items() if name != "vespa.summaryFeatures.cached"]
-        yield doc, [(re.sub(r"^rankingExpression\((.*)\)$", r"\1", name), value) for name, value in values]
+            raise ValueError(
+                f"{doc!r} is an internal id, which may change; return documentid, or name a field by --id"
+            )
+        values = [
+            (name, value)
+            for name, value in fields[logs[0]].items()
+            if name != "vespa.summaryFeatures.cached"
+        ]
+        yield (
+            doc,
+            [
+                (re.sub(r"^rankingExpression\((.*)\)$", r"\1", name), value)
+                for name, value in values
+            ],
+        )
 
 
 class Engine(NamedTuple):
     """A kind of log."""
 
     title: str  # in messages
-    hits: Callable[[Json, str | None, str | None], Iterator[Hit]]  # yields those of a response in order
+    hits: Callable[
+        [Json, str | None, str | None], Iterator[Hit]
+    ]  # yields those of a response in order
     dtype: Literal["f4", "f8"]
 
 
@@ -395,7 +478,9 @@ def _engine_of(response: Json) -> str:
     kinds = {"root": "vespa", "response": "solr", "hits": "elasticsearch"}
     engine = next((engine for key, engine in kinds.items() if key in response), None)
     if engine is None:
-        raise ValueError("not a response of Elasticsearch, OpenSearch, Solr or Vespa, or a grouped one")
+        raise ValueError(
+            "not a response of Elasticsearch, OpenSearch, Solr or Vespa, or a grouped one"
+        )
     return engine
 
 
@@ -405,11 +490,23 @@ USUAL_COLUMNS = {  # by their content, in lower case and without other character
     "query": ("query", "querytext", "keywords", "userquery"),
     "id": ("queryid", "qid"),
     "doc": ("docid", "doc", "documentid", "document", "corpusid"),
-    "grade": ("grade", "rating", "gain", "label", "relevance", "relevancelabel", "judgment", "judgement", "score"),
+    "grade": (
+        "grade",
+        "rating",
+        "gain",
+        "label",
+        "relevance",
+        "relevancelabel",
+        "judgment",
+        "judgement",
+        "score",
+    ),
 }
 
 
-def read_judgments(path: Path, columns: Sequence[str] | None = None, rule: tables.Labels | None = None) -> pd.DataFrame:
+def read_judgments(
+    path: Path, columns: Sequence[str] | None = None, rule: tables.Labels | None = None
+) -> pd.DataFrame:
     """Return the judgments of a file, plain or ``.gz``: CSV or TSV with a header, qrels of TREC, or LETOR's form.
 
     The columns are ``query`` (a text) or ``id`` or both, ``doc``, ``grade`` and ``line``. `columns` names those of the
@@ -424,7 +521,10 @@ def read_judgments(path: Path, columns: Sequence[str] | None = None, rule: table
     rows: Iterator[dict[str, str | int]]
     if columns is None and re.fullmatch(r"([^\s,;]+\s+){3}-?[0-9.]+\s*", first[1]):
         judged = trec_lines(path, lines, "q1 0 p7 3")
-        rows = ({"id": words[0], "doc": words[2], "grade": words[3], "line": number} for number, words in judged)
+        rows = (
+            {"id": words[0], "doc": words[2], "grade": words[3], "line": number}
+            for number, words in judged
+        )
     elif columns is None and re.match(r"[0-9.]+\s+qid:", first[1]):
         rows = _letor_rows(path, chain(remarks, lines))
     else:
@@ -448,7 +548,9 @@ def _letor_rows(path: Path, lines: tables.Lines) -> Iterator[dict[str, str | int
     """Yield the judgments of lines such as ``3 qid:1 # p7 Boots``; remarks such as ``# qid:1: boots`` name queries."""
     texts: dict[str, str] = {}
     for number, line in lines:
-        if named := re.match(r"#\s*qid:(\S+):\s*(.*?)(?:\*[0-9.]+)?\s*$", line):  # a text may have a weight
+        if named := re.match(
+            r"#\s*qid:(\S+):\s*(.*?)(?:\*[0-9.]+)?\s*$", line
+        ):  # a text may have a weight
             texts[named[1]] = named[2]
         elif line.strip() and not line.startswith("#"):
             judged = re.match(r"([0-9.]+)\s+qid:(\S+)[^#]*#\s*(\S+)", line)
@@ -456,8 +558,12 @@ def _letor_rows(path: Path, lines: tables.Lines) -> Iterator[dict[str, str | int
                 raise ValueError(f"{path}, line {number}: {line[:40]!r} is not like '3 qid:1 # p7'")
             grade, query, doc = judged.groups()
             if texts and query not in texts:
-                raise ValueError(f"{path}, line {number}: no remark '# qid:{query}: text' names the query; add one")
-            yield {"id": query, "doc": doc, "grade": grade, "line": number} | ({"query": texts[query]} if texts else {})
+                raise ValueError(
+                    f"{path}, line {number}: no remark '# qid:{query}: text' names the query; add one"
+                )
+            yield {"id": query, "doc": doc, "grade": grade, "line": number} | (
+                {"query": texts[query]} if texts else {}
+            )
 
 
 def check_texts(queries: pd.DataFrame, where: Callable[[int], str]) -> None:
@@ -468,10 +574,14 @@ def check_texts(queries: pd.DataFrame, where: Callable[[int], str]) -> None:
             query, text = named[twice].iloc[0]
             earlier = named[named["id"] == query]["query"].iloc[0]
             both = f"the query id {query!r} has the text {text!r}, and {earlier!r} before"
-            raise ValueError(f"{where(int(named[twice].index[0]))}: {both}; give each query an id of its own")
+            raise ValueError(
+                f"{where(int(named[twice].index[0]))}: {both}; give each query an id of its own"
+            )
 
 
-def _table_rows(path: Path, rows: tables.Rows, indices: Mapping[str, int]) -> Iterator[dict[str, str | int]]:
+def _table_rows(
+    path: Path, rows: tables.Rows, indices: Mapping[str, int]
+) -> Iterator[dict[str, str | int]]:
     """Yield the rows of a table that have a grade; Quepid has rows without one."""
     for line, row in rows:
         # Quepid writes a space before a character that could begin a formula.
@@ -486,10 +596,15 @@ def _table_rows(path: Path, rows: tables.Rows, indices: Mapping[str, int]) -> It
 def _indices(path: Path, header: list[str], columns: Sequence[str] | None) -> dict[str, int]:
     """Return the indices of the columns by their content."""
     plain = {name: re.sub("[^a-z]", "", name.lower()) for name in header}
-    named = {role: [name for name in header if plain[name] in usual] for role, usual in USUAL_COLUMNS.items()}
+    named = {
+        role: [name for name in header if plain[name] in usual]
+        for role, usual in USUAL_COLUMNS.items()
+    }
     if columns is not None:
         if len(columns) != 3:
-            raise ValueError(f"--columns names three columns, QUERY,DOCUMENT,GRADE, not {','.join(columns)!r}")
+            raise ValueError(
+                f"--columns names three columns, QUERY,DOCUMENT,GRADE, not {','.join(columns)!r}"
+            )
         if lacking := [name for name in columns if name not in header]:
             raise ValueError(f"{path}: {unknown('column', lacking[0], header)}")
         query, doc, grade = columns
@@ -497,11 +612,15 @@ def _indices(path: Path, header: list[str], columns: Sequence[str] | None) -> di
     for role, names in named.items():
         if len(names) > 1 or header.count("".join(names)) > 1:
             listed = " and ".join(map(repr, names))
-            raise ValueError(f"{path}: several columns may hold the {role}, {listed}; choose one by --columns")
+            raise ValueError(
+                f"{path}: several columns may hold the {role}, {listed}; choose one by --columns"
+            )
     indices = {role: header.index(name) for role, names in named.items() for name in names}
     if not {"query", "id"} & set(indices) or not {"doc", "grade"} <= set(indices):
         listed = ", ".join(header)[:60]
-        raise ValueError(f"{path}: no columns of query, document and grade among {listed}; name them by --columns")
+        raise ValueError(
+            f"{path}: no columns of query, document and grade among {listed}; name them by --columns"
+        )
     return indices
 
 
@@ -517,10 +636,14 @@ def _labels(
     kind = next((kind for kind in kinds if hits[kind].notna().all()), kinds[0])
     ours = kind if hits[kind].notna().all() else "qid"
     keys = pd.MultiIndex.from_frame(judgments[[kind, "doc"]])
-    grades = judgments.set_index(keys)["grade"].groupby(level=[0, 1], sort=False).agg(["min", "max"])
+    grades = (
+        judgments.set_index(keys)["grade"].groupby(level=[0, 1], sort=False).agg(["min", "max"])
+    )
     for key in grades.index[grades["min"] < grades["max"]]:
         places = " and ".join(f"line {line}" for line in judgments["line"][keys == key])
-        raise ValueError(f"{path}, {places}: several grades of document {key[1]!r} for query {key[0]!r}; keep one")
+        raise ValueError(
+            f"{path}, {places}: several grades of document {key[1]!r} for query {key[0]!r}; keep one"
+        )
     at = grades.index.get_indexer(pd.MultiIndex.from_frame(hits[[ours, "doc"]]))
     judged = at >= 0
     word = "text" if kind == "query" else "id"
@@ -535,12 +658,20 @@ def _labels(
         )
     sentences = [joined]
     if left := int((~judged).sum()):
-        became = "left out (--unjudged 0 keeps them)" if unjudged is None else f"with the label {unjudged}"
+        became = (
+            "left out (--unjudged 0 keeps them)"
+            if unjudged is None
+            else f"with the label {unjudged}"
+        )
         sentences.append(f"documents without a judgment: {left:,}, {became}")
     absent = judgments[kind][~judgments[kind].isin(hits[ours])].unique()
     if len(absent):
-        sentences.append(f"judged queries that are not in the log: {len(absent):,}, such as {absent[0]!r}")
-    return pd.Series(np.where(judged, grades["max"].to_numpy()[at], -1 if unjudged is None else unjudged)), sentences
+        sentences.append(
+            f"judged queries that are not in the log: {len(absent):,}, such as {absent[0]!r}"
+        )
+    return pd.Series(
+        np.where(judged, grades["max"].to_numpy()[at], -1 if unjudged is None else unjudged)
+    ), sentences
 
 
 def _plain(documents: pd.Series) -> pd.Series:

@@ -13,7 +13,9 @@ from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import unknown
 
 COPIED_ROWS = 4096  # rows of a table that are copied or checked at once, so that they stay in the processor's cache
-BY_COLUMNS = 2**26  # larger tables, in bytes, are in Fortran order, which kernels need; they copy smaller ones
+BY_COLUMNS = (
+    2**26
+)  # larger tables, in bytes, are in Fortran order, which kernels need; they copy smaller ones
 
 
 def empty_table(n_documents: int, n_features: int, dtype: DTypeLike) -> Array:
@@ -38,7 +40,9 @@ def _arrow_table(X: object) -> Any:
     try:
         return X if isinstance(X, pa.Table) else pa.RecordBatchReader.from_stream(X).read_all()
     except (pa.ArrowInvalid, TypeError):
-        raise ValueError(f"X is a {type(X).__name__}, not a table; give one column per feature") from None
+        raise ValueError(
+            f"X is a {type(X).__name__}, not a table; give one column per feature"
+        ) from None
 
 
 def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
@@ -49,7 +53,9 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
     """
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         gibibytes = np.prod(X.shape, dtype=float) * (4 if X.dtype == np.float32 else 8) / 2**30
-        raise ValueError(f"X is sparse; rankers need a dense table: X.toarray(), which takes {gibibytes:.2g} GiB")
+        raise ValueError(
+            f"X is sparse; rankers need a dense table: X.toarray(), which takes {gibibytes:.2g} GiB"
+        )
     if hasattr(X, "iloc") or hasattr(X, "__arrow_c_stream__"):
         return _frame_table(X, names)
     try:
@@ -60,7 +66,12 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
             remark = " (Complex data not supported)" * (table.dtype.kind == "c")
             raise ValueError(f"X holds values of type {table.dtype}, not real numbers{remark}")
         contiguous = table.flags.c_contiguous or table.flags.f_contiguous
-        if contiguous and table.dtype in (np.float64, np.float32) and table.dtype.isnative and is_frozen(table):
+        if (
+            contiguous
+            and table.dtype in (np.float64, np.float32)
+            and table.dtype.isnative
+            and is_frozen(table)
+        ):
             return table.view(np.ndarray)
         if table.ndim != 2:
             return np.array(table, np.float64)
@@ -81,7 +92,11 @@ def is_frozen(array: Array) -> bool:
     base: Any = array
     while isinstance(base, np.ndarray) and not base.flags.writeable:
         array, base = base, base.base
-    return base is None or isinstance(base, bytes) or (isinstance(base, mmap.mmap) and isinstance(array, np.memmap))
+    return (
+        base is None
+        or isinstance(base, bytes)
+        or (isinstance(base, mmap.mmap) and isinstance(array, np.memmap))
+    )
 
 
 def without_mask(values: Any) -> Array:
@@ -116,10 +131,16 @@ def _frame_table(X: Any, names: Sequence[str] | None) -> Floats:
     if own is None:
         own = _arrow_table(X).column_names
     names = names if names is not None and len(names) == len(own) else own
-    given = [X.iloc[:, index] for index in range(len(own))] if hasattr(X, "iloc") else _arrow_table(X).columns
+    given = (
+        [X.iloc[:, index] for index in range(len(own))]
+        if hasattr(X, "iloc")
+        else _arrow_table(X).columns
+    )
     columns = [_numbers(column, name) for column, name in zip(given, names, strict=True)]
     single = bool(columns) and all(column.dtype == np.float32 for column in columns)
-    table = empty_table(len(columns[0]) if columns else 0, len(columns), np.float32 if single else np.float64)
+    table = empty_table(
+        len(columns[0]) if columns else 0, len(columns), np.float32 if single else np.float64
+    )
     for index, column in enumerate(columns):
         table[:, index] = column
     return table
@@ -135,7 +156,9 @@ def _numbers(column: Any, name: str) -> Array:
         if isinstance(column.dtype, np.dtype | pd.SparseDtype) and column.dtype.kind in "biuf":
             return np.asarray(column)
         try:
-            if column.dtype == object and not any(isinstance(value, str | bytes) for value in column):
+            if column.dtype == object and not any(
+                isinstance(value, str | bytes) for value in column
+            ):
                 return np.where(pd.isna(column), np.nan, column).astype(np.float64)  # also decimals
             column = pa.array(column, from_pandas=True)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -155,11 +178,17 @@ def arrow_numbers(column: Any) -> Array:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-LARGEST_VALUE = 1e30  # of a feature with which rankers are trained and score; see the notes of `RankingData`
+LARGEST_VALUE = (
+    1e30  # of a feature with which rankers are trained and score; see the notes of `RankingData`
+)
 LARGEST_UNNAMED_QUERY = 1000  # more rows than this are one query only if the user passes a `qid`
 
-RULES = "a number, 'query-min', 'query-mean' or 'query-worst' (below the smallest value in the query)"
-NEEDS_RULE = f"say what missing values become, as in RankingData(X, y, qid, missing='query-worst'): {RULES}"
+RULES = (
+    "a number, 'query-min', 'query-mean' or 'query-worst' (below the smallest value in the query)"
+)
+NEEDS_RULE = (
+    f"say what missing values become, as in RankingData(X, y, qid, missing='query-worst'): {RULES}"
+)
 
 
 def without_values(X: Array, values: Sequence[float]) -> Array:
@@ -192,7 +221,9 @@ def checked_values(values: Any) -> tuple[float, ...]:
     """Return numbers that stand for a missing value, all finite."""
     numbers = doubles(listed(values), "missing_values")
     if numbers.ndim != 1 or not np.isfinite(numbers).all():
-        raise ValueError(f"missing_values is {values!r}; give a list of finite numbers, such as [-999]")
+        raise ValueError(
+            f"missing_values is {values!r}; give a list of finite numbers, such as [-999]"
+        )
     return tuple(numbers.tolist())
 
 
@@ -208,12 +239,16 @@ def refuse_infinite_values(X: Array, names: Sequence[str] | None, where: str = "
     _refuse(X, np.isinf, names, where, remedy)
 
 
-def refuse_missing_values(X: Array, names: Sequence[str] | None, where: str = "", remedy: str = NEEDS_RULE) -> None:
+def refuse_missing_values(
+    X: Array, names: Sequence[str] | None, where: str = "", remedy: str = NEEDS_RULE
+) -> None:
     """Raise a ValueError with row and feature if a value in X (n_documents, n_features) is NaN."""
     _refuse(X, np.isnan, names, where, remedy)
 
 
-def _refuse(X: Array, wrong: Callable[[Array], Mask], names: Sequence[str] | None, where: str, remedy: str) -> None:
+def _refuse(
+    X: Array, wrong: Callable[[Array], Mask], names: Sequence[str] | None, where: str, remedy: str
+) -> None:
     """Raise a ValueError with row, feature and value of the first wrong entry of a table, if there is one."""
     for begin in range(0, len(X), COPIED_ROWS):
         mask = wrong(X[begin : begin + COPIED_ROWS])
@@ -221,7 +256,9 @@ def _refuse(X: Array, wrong: Callable[[Array], Mask], names: Sequence[str] | Non
             row, column = np.argwhere(mask)[0] + (begin, 0)
             value = f"{X[row, column]:g}".replace("nan", "NaN")
             feature = column + 1 if names is None else repr(str(names[column]))
-            raise ValueError(f"{where}X[{row}, {column}] is {value} (row {row}, feature {feature}); {remedy}")
+            raise ValueError(
+                f"{where}X[{row}, {column}] is {value} (row {row}, feature {feature}); {remedy}"
+            )
 
 
 def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> Array:
@@ -235,7 +272,9 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> Ar
     if table.shape[0] == 0:
         raise ValueError(f"{name}: X has no rows; at least one document is needed")
     if table.shape[1] == 0:
-        raise ValueError(f"{name}: X has 0 feature(s) (shape={table.shape}) while a minimum of 1 is required.")
+        raise ValueError(
+            f"{name}: X has 0 feature(s) (shape={table.shape}) while a minimum of 1 is required."
+        )
     fitting = names if names is not None and len(names) == table.shape[1] else None
     refuse_infinite_values(table, fitting, f"{name}: ")
     return table
@@ -245,8 +284,12 @@ def checked_labels(y: ArrayLike, n_documents: int, name: str) -> Integers:
     """Return one relevance label per document."""
     values = doubles(y, f"{name}: y")
     if values.shape != (n_documents,):
-        raise ValueError(f"{name}: X has {n_documents} rows but y has shape {values.shape}; give one label each")
-    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0) & (values < 2**31) & (values == np.floor(values))))
+        raise ValueError(
+            f"{name}: X has {n_documents} rows but y has shape {values.shape}; give one label each"
+        )
+    wrong = np.flatnonzero(
+        ~(np.isfinite(values) & (values >= 0) & (values < 2**31) & (values == np.floor(values)))
+    )
     if len(wrong):
         entry = f"y[{wrong[0]}] is {values[wrong[0]]:g}"
         raise ValueError(f"{name}: {entry}; labels are integers from 0 (irrelevant) upwards")
@@ -271,10 +314,14 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
         if ids.dtype == object:
             np.sort(ids)  # texts and numbers have no common order
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: qid must hold numbers or texts, not a mixture ({error})") from None
+        raise ValueError(
+            f"{name}: qid must hold numbers or texts, not a mixture ({error})"
+        ) from None
     if queries.dtype.kind == "f" and len(large := np.flatnonzero(np.abs(queries) >= LARGEST_EXACT)):
         value = f"qid[{large[0]}] is {queries[large[0]]:.0f} as a float"
-        raise ValueError(f"{name}: {value}, which stands for several integers; give integers or texts")
+        raise ValueError(
+            f"{name}: {value}, which stands for several integers; give integers or texts"
+        )
     return queries
 
 
@@ -285,7 +332,9 @@ def _listed_ids(ids: ArrayLike, n_documents: int, what: str) -> Array:
     """
     listed = without_mask(ids if hasattr(ids, "dtype") else np.array(ids, dtype=object))
     if listed.shape != (n_documents,):
-        raise ValueError(f"{what} has shape {listed.shape}; give the ids of {n_documents:,} documents")
+        raise ValueError(
+            f"{what} has shape {listed.shape}; give the ids of {n_documents:,} documents"
+        )
     for row, entry in enumerate(listed if listed.dtype == object else ()):
         if isinstance(entry, str | bytes) and entry[-1:] in ("\0", b"\0"):
             raise ValueError(f"{what}[{row}] is {entry!r}, which ends in a zero byte; leave it out")
@@ -300,13 +349,18 @@ LARGEST_EXACT = 2.0**53  # from here on a float stands for several integers
 def doubles(values: Any, what: str) -> Array:
     """Return numbers in double precision; other values raise a ValueError, which calls them `what`."""
     try:
-        if hasattr(values, "iloc") and getattr(getattr(values, "dtype", None), "kind", "O") not in "cMm":
+        if (
+            hasattr(values, "iloc")
+            and getattr(getattr(values, "dtype", None), "kind", "O") not in "cMm"
+        ):
             values = values.to_numpy(dtype=np.float64, na_value=np.nan)
         numbers = without_mask(values)
         if numbers.dtype.kind in "cMm":
             raise ValueError(f"the values are of type {numbers.dtype}")
         if numbers.dtype.kind in "iu" and ((numbers > 2**53) | (numbers < -(2**53))).any():
-            raise ValueError("integers beyond 2^53 are equal in double precision; give ranks or smaller numbers")
+            raise ValueError(
+                "integers beyond 2^53 are equal in double precision; give ranks or smaller numbers"
+            )
         return np.asarray(numbers, np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{what} must be numbers ({error})") from None
@@ -322,13 +376,19 @@ def checked_weights(weights: ArrayLike | None, size: int, what: str, name: str) 
     right = (numbers > 0) & np.isfinite(numbers)
     if not right.all():
         wrong = int(right.argmin())
-        raise ValueError(f"{name}: {what}[{wrong}] is {numbers[wrong]:g}; weights are positive and finite")
+        raise ValueError(
+            f"{name}: {what}[{wrong}] is {numbers[wrong]:g}; weights are positive and finite"
+        )
     return None if np.ptp(numbers) == 0 else numbers / numbers.mean()
 
 
 def checked_documents(documents: ArrayLike | None, size: int, name: str) -> Array | None:
     """Return the ids of documents as texts, shape (size,); another number of them is a ValueError."""
-    return None if documents is None else _listed_ids(documents, size, f"{name}: documents").astype(np.str_)
+    return (
+        None
+        if documents is None
+        else _listed_ids(documents, size, f"{name}: documents").astype(np.str_)
+    )
 
 
 def query_offsets(qid: Array, name: str) -> Integers:
@@ -339,16 +399,22 @@ def query_offsets(qid: Array, name: str) -> Integers:
         query = queries[counts.argmax()]
         row = starts[np.flatnonzero(qid[starts] == query)[1]]
         again = f"the rows of query {query} are not contiguous: it begins again at row {row}"
-        raise ValueError(f"{name}: {again}; sort them, for instance with numpy.argsort(qid, kind='stable')")
+        raise ValueError(
+            f"{name}: {again}; sort them, for instance with numpy.argsort(qid, kind='stable')"
+        )
     return np.append(starts, len(qid)).astype(np.int64)
 
 
-def checked_names(names: Sequence[str] | None, n_features: int, name: str) -> tuple[str, ...] | None:
+def checked_names(
+    names: Sequence[str] | None, n_features: int, name: str
+) -> tuple[str, ...] | None:
     """Return one distinct name per feature, or None if none were given."""
     if names is None:
         return None
     if len(names) != n_features:
-        raise ValueError(f"{name}: X has {n_features} columns but feature_names has {len(names)} entries")
+        raise ValueError(
+            f"{name}: X has {n_features} columns but feature_names has {len(names)} entries"
+        )
     texts = tuple(map(str, names))
     if len(set(texts)) != n_features:
         raise ValueError(f"{name}: feature_names must be distinct")
@@ -358,7 +424,9 @@ def checked_names(names: Sequence[str] | None, n_features: int, name: str) -> tu
 def require_data(data: object) -> None:
     """Raise a ValueError for an object that is no `RankingData`, of which only that class knows."""
     if not hasattr(data, "document_weights"):
-        raise ValueError(f"data must be a RankingData, not a {type(data).__name__}; give RankingData(X, y, qid)")
+        raise ValueError(
+            f"data must be a RankingData, not a {type(data).__name__}; give RankingData(X, y, qid)"
+        )
 
 
 def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> Vector:
@@ -366,12 +434,16 @@ def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> Vector:
     checked = np.ascontiguousarray(doubles(scores, f"{name}: scores"))
     if np.ndim(scores) not in (1, 2) or len(checked) != n_documents:
         shapes = f"({n_documents},) or ({n_documents}, n_individuals)"
-        raise ValueError(f"{name}: scores has shape {np.shape(scores)}; give one score per document: shape {shapes}")
+        raise ValueError(
+            f"{name}: scores has shape {np.shape(scores)}; give one score per document: shape {shapes}"
+        )
     if not np.isfinite(checked).all():
         row, *individual = np.argwhere(~np.isfinite(checked))[0]
         where = f"row {row}" + "".join(f", individual {number}" for number in individual)
         value = checked[row, *individual]
-        raise ValueError(f"{name}: the score in {where} is {value}; scores must be finite: check the ranker's weights")
+        raise ValueError(
+            f"{name}: the score in {where} is {value}; scores must be finite: check the ranker's weights"
+        )
     return checked
 
 
@@ -379,17 +451,25 @@ def listed(features: Any) -> tuple[Any, ...]:
     """Return features as a tuple, given as one column or name, several of them, or None."""
     if features is None:
         return ()
-    return (features,) if isinstance(features, str) or not isinstance(features, Iterable) else tuple(features)
+    return (
+        (features,)
+        if isinstance(features, str) or not isinstance(features, Iterable)
+        else tuple(features)
+    )
 
 
-def column_mask(features: Sequence[int | str] | int | str | None, names: Sequence[str], where: str) -> Mask:
+def column_mask(
+    features: Sequence[int | str] | int | str | None, names: Sequence[str], where: str
+) -> Mask:
     """Return the mask of features given by column (from 0) or name; an error begins with `where`."""
     mask = np.zeros(len(names), np.bool_)
     mask[[_column(feature, names, where) for feature in listed(features)]] = True
     return mask
 
 
-def in_column_order(values: object, names: Sequence[str], where: str, *, complete: bool = False) -> Any:
+def in_column_order(
+    values: object, names: Sequence[str], where: str, *, complete: bool = False
+) -> Any:
     """Return the values of a mapping or Series in the order of the features; if `complete`, it must have all."""
     import pandas as pd
 
@@ -407,6 +487,12 @@ def _column(feature: object, names: Sequence[str], where: str) -> int:
         if feature not in names:
             raise ValueError(f"{where}: {unknown('feature', feature, names)}")
         return names.index(feature)
-    if isinstance(feature, Integral) and not isinstance(feature, bool) and 0 <= int(feature) < len(names):
+    if (
+        isinstance(feature, Integral)
+        and not isinstance(feature, bool)
+        and 0 <= int(feature) < len(names)
+    ):
         return int(feature)
-    raise ValueError(f"{where}: there is no column {feature!r}; give a column from 0 to {len(names) - 1}, or a name")
+    raise ValueError(
+        f"{where}: there is no column {feature!r}; give a column from 0 to {len(names) - 1}, or a name"
+    )

@@ -172,20 +172,31 @@ class RankingData:
         names = inputs.column_names(X) if feature_names is None else feature_names
         self.X = inputs.checked_features(X, names, name)
         n_documents, n_features = self.X.shape
-        for what, values in {"y": y, "qid": qid, "documents": documents, "document_weights": document_weights}.items():
+        for what, values in {
+            "y": y,
+            "qid": qid,
+            "documents": documents,
+            "document_weights": document_weights,
+        }.items():
             inputs.require_same_index(X, values, what, name)
         self.y = inputs.checked_labels(y, n_documents, name)
         self.qid = inputs.checked_queries(qid, n_documents, name)
         self.offsets = inputs.query_offsets(self.qid, name)
         self.given_names = inputs.checked_names(names, n_features, name)
-        self.feature_names = self.given_names or tuple(str(number) for number in range(1, n_features + 1))
+        self.feature_names = self.given_names or tuple(
+            str(number) for number in range(1, n_features + 1)
+        )
         self.missing, self.missing_values = missing, inputs.checked_values(missing_values)
         self.X = inputs.without_values(self.X, self.missing_values)
         self.scaling: scaling.Scaling = scaling.UNSCALED
         self.costs = None if costs is None else self._checked_costs(costs)
         self.documents = inputs.checked_documents(documents, n_documents, name)
-        self.query_weights = inputs.checked_weights(query_weights, len(self.offsets) - 1, "query_weights", name)
-        self.document_weights = inputs.checked_weights(document_weights, n_documents, "document_weights", name)
+        self.query_weights = inputs.checked_weights(
+            query_weights, len(self.offsets) - 1, "query_weights", name
+        )
+        self.document_weights = inputs.checked_weights(
+            document_weights, n_documents, "document_weights", name
+        )
         self.is_weighted = self.query_weights is not None or self.document_weights is not None
         self._missing = self._fill()
         self._is_extreme: Mask | None = None
@@ -230,7 +241,9 @@ class RankingData:
         """Return values (n_queries, …) times the weights of the queries, so that the plain mean is the weighted one."""
         if self.query_weights is None:
             return values
-        return values * (self.query_weights / self.query_weights.mean()).reshape(-1, *[1] * (values.ndim - 1))
+        return values * (self.query_weights / self.query_weights.mean()).reshape(
+            -1, *[1] * (values.ndim - 1)
+        )
 
     @property
     def n_pairs(self) -> int:
@@ -241,8 +254,12 @@ class RankingData:
     def pairs(self) -> PreferencePairs:
         """All preference pairs, by query, then better row, then worse row; a ValueError beyond the limit on memory."""
         what = f"a list of {self.n_pairs:,} preference pairs (which RankRLS, RankSVM and FSMRank do without)"
-        check_room(what, 32 * self.n_pairs)  # for two rows, and the values that solvers keep for a pair
-        return self.remember("pairs", lambda: PreferencePairs.of(self.y, self.offsets), of_labels=True)
+        check_room(
+            what, 32 * self.n_pairs
+        )  # for two rows, and the values that solvers keep for a pair
+        return self.remember(
+            "pairs", lambda: PreferencePairs.of(self.y, self.offsets), of_labels=True
+        )
 
     @property
     def X64(self) -> Matrix:
@@ -257,18 +274,28 @@ class RankingData:
     @property
     def n_missing(self) -> Integers:
         """The number of values of each feature that were missing before the rule, shape (n_features,)."""
-        return np.zeros(self.n_features, np.int64) if self._missing is None else self._missing.sum(axis=0)
+        return (
+            np.zeros(self.n_features, np.int64)
+            if self._missing is None
+            else self._missing.sum(axis=0)
+        )
 
     @property
     def is_extreme(self) -> Mask:
         """Which features have extreme values, before scaling if that was asked then; see `extreme_columns`."""
         given = self._is_extreme
-        return self.remember("is extreme", lambda: inputs.extreme_columns(self.X)) if given is None else given
+        return (
+            self.remember("is extreme", lambda: inputs.extreme_columns(self.X))
+            if given is None
+            else given
+        )
 
     @property
     def label_runs(self) -> LabelRuns:
         """The documents of each query by label, for sums over all pairs without a list of them."""
-        return self.remember("label runs", lambda: LabelRuns.of(self.y, self.offsets), of_labels=True)
+        return self.remember(
+            "label runs", lambda: LabelRuns.of(self.y, self.offsets), of_labels=True
+        )
 
     def query_blocks(self, n_documents: int) -> Iterator[tuple[int, int]]:
         """Yield the first and last query (exclusive) of blocks of at most `n_documents`, or of one query."""
@@ -290,12 +317,18 @@ class RankingData:
         mask : ndarray of bool, shape (n_features,)
             At least one.
         """
-        return self if mask.all() else self.remember(("with features", mask.tobytes()), lambda: self._some(mask))
+        return (
+            self
+            if mask.all()
+            else self.remember(("with features", mask.tobytes()), lambda: self._some(mask))
+        )
 
     def _some(self, mask: Mask) -> Self:
         names = tuple(name for name, chosen in zip(self.feature_names, mask, strict=True) if chosen)
         return self._changed(
-            X=np.ascontiguousarray(self.X[:, mask]) if self.X.flags.c_contiguous else self.X.T[mask].T,
+            X=np.ascontiguousarray(self.X[:, mask])
+            if self.X.flags.c_contiguous
+            else self.X.T[mask].T,
             feature_names=names,
             given_names=names if self.given_names else None,
             _missing=None if self._missing is None else self._missing[:, mask],
@@ -308,7 +341,12 @@ class RankingData:
         """Return the same documents with the same weights and other features X, shape (n_documents, n_columns)."""
         query_weights, document_weights = self.query_weights, self.document_weights
         return RankingData(
-            X, self.y, self.qid, name=self.name, query_weights=query_weights, document_weights=document_weights
+            X,
+            self.y,
+            self.qid,
+            name=self.name,
+            query_weights=query_weights,
+            document_weights=document_weights,
         )
 
     def with_rows(self, rows: Integers, *, name: str | None = None) -> Self:
@@ -350,7 +388,9 @@ class RankingData:
     def _checked_costs(self, costs: FeatureCosts | ArrayLike) -> FeatureCosts:
         checked = costs if isinstance(costs, FeatureCosts) else FeatureCosts.of(costs)
         if len(checked) != self.n_features:
-            raise ValueError(f"{self.name}: {len(checked)} costs were given for {self.n_features} features")
+            raise ValueError(
+                f"{self.name}: {len(checked)} costs were given for {self.n_features} features"
+            )
         return checked
 
     def scaled_by(self, scaling: scaling.PerQuery | scaling.FittedScaling) -> Self:
@@ -363,10 +403,14 @@ class RankingData:
             infinite.
         """
         if self.scaling.kind != "none" and not self.scaling.kind == scaling.kind == "query":
-            again = f"the features are scaled already ({self.scaling.kind}), and cannot be scaled again"
+            again = (
+                f"the features are scaled already ({self.scaling.kind}), and cannot be scaled again"
+            )
             raise ValueError(f"{self.name}: {again} ({scaling.kind}); give raw values")
         X = scaling.table(self.X, self.offsets)
-        inputs.refuse_infinite_values(X, self.given_names, f"{self.name}, scaled ({scaling.kind}): ")
+        inputs.refuse_infinite_values(
+            X, self.given_names, f"{self.name}, scaled ({scaling.kind}): "
+        )
         return self._changed(X=X, scaling=scaling, _is_extreme=self._memory.get("is extreme"))
 
     def declared(self, kind: Literal["query"]) -> Self:
@@ -378,7 +422,9 @@ class RankingData:
             For another kind, and for data that something else has scaled.
         """
         if kind != "query":
-            raise ValueError(f"data can come scaled per query, so kind must be 'query', not {kind!r}")
+            raise ValueError(
+                f"data can come scaled per query, so kind must be 'query', not {kind!r}"
+            )
         if self.scaling not in (scaling.UNSCALED, scaling.PER_QUERY):
             raise ValueError(f"{self.name}: the features are scaled already ({self.scaling.kind})")
         return self._changed(scaling=scaling.PER_QUERY)
@@ -409,14 +455,19 @@ class RankingData:
 
     def require_moderate_values(self) -> None:
         """Raise a ValueError for a feature value beyond 1e30 in size; see the notes of the class."""
-        self.remember("moderate values", lambda: inputs.refuse_large_values(self.X, self.given_names, f"{self.name}: "))
+        self.remember(
+            "moderate values",
+            lambda: inputs.refuse_large_values(self.X, self.given_names, f"{self.name}: "),
+        )
 
     def require_pairs(self) -> None:
         """Raise a ValueError if no query has two documents with different labels."""
         if self.n_pairs == 0:
             alone = " (there is 1 sample)" * (self.n_documents == 1)
             reason = f"no query has two documents with different labels{alone}"
-            raise ValueError(f"{self.name}: no preference pair: {reason}; check the labels and the query ids")
+            raise ValueError(
+                f"{self.name}: no preference pair: {reason}; check the labels and the query ids"
+            )
 
     def __repr__(self) -> str:
         return (

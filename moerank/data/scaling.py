@@ -42,7 +42,11 @@ MissingRule: TypeAlias = float | QueryRule
 def check_missing_rule(rule: object, *, or_none: bool = False) -> None:
     """Raise a ValueError unless a rule is a finite number or a name, or None with `or_none`; advise the nearest."""
     is_number = isinstance(rule, Real) and not isinstance(rule, bool | np.bool_) and isfinite(rule)
-    if is_number or (rule is None and or_none) or (isinstance(rule, str) and rule in get_args(QueryRule)):
+    if (
+        is_number
+        or (rule is None and or_none)
+        or (isinstance(rule, str) and rule in get_args(QueryRule))
+    ):
         return
     nearest = get_close_matches(str(rule), get_args(QueryRule), n=1)
     advice = f"; did you mean {nearest[0]!r}?" if nearest else ""
@@ -76,7 +80,9 @@ def fill_missing(X: Floats, offsets: Integers, rule: MissingRule) -> None:
         elif len(columns):
             starts = offsets[begin:end] - offsets[begin]
             lengths = np.diff(offsets[begin : end + 1])
-            present = np.ascontiguousarray(block[:, columns])  # so that means do not depend on the memory order
+            present = np.ascontiguousarray(
+                block[:, columns]
+            )  # so that means do not depend on the memory order
             values = np.repeat(_replacements(present, starts, lengths, rule), lengths, axis=0)
             block[:, columns] = np.where(unknown[:, columns], values, block[:, columns])
 
@@ -91,14 +97,22 @@ def _replacements(X: Floats, starts: Integers, lengths: Integers, rule: QueryRul
     with np.errstate(over="ignore"):
         if rule == "query-mean":
             n_present = lengths[:, None] - np.add.reduceat(np.isnan(X), starts, dtype=np.int64)
-            small = np.where(np.isnan(X), 0.0, X.astype(np.float64) * 2.0**-40)  # whose sum is finite
+            small = np.where(
+                np.isnan(X), 0.0, X.astype(np.float64) * 2.0**-40
+            )  # whose sum is finite
             mean = np.add.reduceat(small, starts) / np.maximum(n_present, 1) * 2.0**40
             greatest = np.fmax.reduceat(X, starts)
             greatest[nothing_known] = 0.0
-            return np.clip(mean, least, greatest).astype(X.dtype)  # the mean of equal values is that value
-        second = np.fmin.reduceat(np.where(np.repeat(least, lengths, axis=0) < X, X, np.nan), starts)
+            return np.clip(mean, least, greatest).astype(
+                X.dtype
+            )  # the mean of equal values is that value
+        second = np.fmin.reduceat(
+            np.where(np.repeat(least, lengths, axis=0) < X, X, np.nan), starts
+        )
         gap = np.where(np.isnan(second), 1.0, second.astype(np.float64) - least)
-        worst = np.minimum((least - gap).astype(X.dtype), np.nextafter(least, X.dtype.type(-np.inf)))
+        worst = np.minimum(
+            (least - gap).astype(X.dtype), np.nextafter(least, X.dtype.type(-np.inf))
+        )
     worst = np.maximum(worst, np.finfo(X.dtype).min)
     return np.where(nothing_known, X.dtype.type(0), worst)
 
@@ -166,7 +180,9 @@ class PerQuery(_Scaling):
             exact = self.table(X[sample].astype(np.float64), np.append(starts, len(sample)))
             dtype = np.dtype(np.float64) if _merges_in_single(exact, query) else dtype
         largest = 2.0 ** (np.finfo(dtype).maxexp - 2)
-        shrink = max(float(X.max()), -float(X.min())) >= largest  # the difference of two such values could overflow
+        shrink = (
+            max(float(X.max()), -float(X.min())) >= largest
+        )  # the difference of two such values could overflow
         scaled = np.empty_like(X, dtype)
         for begin, end in blocks(offsets, ROWS):
             rows = slice(offsets[begin], offsets[end])
@@ -176,7 +192,9 @@ class PerQuery(_Scaling):
             least = np.minimum.reduceat(block, starts)
             extent = np.maximum.reduceat(block, starts) - least
             extent[extent == 0.0] = 1.0
-            scaled[rows] = (block - np.repeat(least, lengths, axis=0)) / np.repeat(extent, lengths, axis=0)
+            scaled[rows] = (block - np.repeat(least, lengths, axis=0)) / np.repeat(
+                extent, lengths, axis=0
+            )
         return scaled
 
 
@@ -203,11 +221,15 @@ class FittedScaling(_Scaling):
     def __post_init__(self) -> None:
         for feature, (offset, scale) in enumerate(zip(self.offset, self.scale, strict=True)):
             if not isfinite(offset) or not 0 < scale < float("inf"):
-                raise ValueError(f"offset {offset} and scale {scale} of feature {feature} cannot be applied")
+                raise ValueError(
+                    f"offset {offset} and scale {scale} of feature {feature} cannot be applied"
+                )
 
     def of_features(self, mask: Mask) -> Self:
         """Return the scaling of the features in `mask`, shape (n_features,)."""
-        offset, scale = (tuple(np.array(values)[mask].tolist()) for values in (self.offset, self.scale))
+        offset, scale = (
+            tuple(np.array(values)[mask].tolist()) for values in (self.offset, self.scale)
+        )
         return replace(self, offset=offset, scale=scale)
 
     def raw(self, values: Vector, feature: int) -> Vector:
@@ -220,7 +242,9 @@ class FittedScaling(_Scaling):
         `offsets` is ignored. Values far from those of the training data can become infinite.
         """
         if X.ndim != 2 or X.shape[1] != len(self.offset):
-            raise ValueError(f"the scaling has {len(self.offset)} features, but the table has shape {X.shape}")
+            raise ValueError(
+                f"the scaling has {len(self.offset)} features, but the table has shape {X.shape}"
+            )
         offset, scale = np.array(self.offset), np.array(self.scale)
         scaled = np.empty_like(X, X.dtype if self.single else np.float64)
         with np.errstate(over="ignore"):
@@ -265,7 +289,9 @@ def query_level_norm(data: RankingData) -> RankingData:
     return PER_QUERY.apply(data)
 
 
-def fit_scaling(train: RankingData, kind: Literal["none", "query", "minmax", "standard"]) -> Scaling:
+def fit_scaling(
+    train: RankingData, kind: Literal["none", "query", "minmax", "standard"]
+) -> Scaling:
     """Fit a scaling to training data.
 
     Parameters
@@ -307,17 +333,23 @@ def fit_scaling(train: RankingData, kind: Literal["none", "query", "minmax", "st
     if kind == "query":
         return PER_QUERY
     if train.scaling != UNSCALED:
-        raise ValueError(f"{train.name}: the features are scaled already ({train.scaling.kind}); fit to raw values")
+        raise ValueError(
+            f"{train.name}: the features are scaled already ({train.scaling.kind}); fit to raw values"
+        )
     least, greatest = train.X.min(axis=0).astype(np.float64), train.X.max(axis=0).astype(np.float64)
     with np.errstate(over="ignore"):
         extent = greatest - least
     if np.isinf(extent).any():
         name = train.feature_names[int(np.isinf(extent).argmax())]
-        raise ValueError(f"{train.name}: the range of feature {name!r} is too large to be a number; divide it by 2")
+        raise ValueError(
+            f"{train.name}: the range of feature {name!r} is too large to be a number; divide it by 2"
+        )
     if kind == "minmax":
         offset, scale = least, extent
     else:
-        unit = np.where(extent == 0, 1.0, extent)  # sums are over values in [0, 1], whose squares are harmless
+        unit = np.where(
+            extent == 0, 1.0, extent
+        )  # sums are over values in [0, 1], whose squares are harmless
         mean = _sum_of_powers(train, 1, least, unit, 0.0) / train.n_documents
         offset = least + mean * unit
         scale = np.sqrt(_sum_of_powers(train, 2, least, unit, mean) / train.n_documents) * unit
@@ -327,7 +359,9 @@ def fit_scaling(train: RankingData, kind: Literal["none", "query", "minmax", "st
     if train.X.dtype != np.float32:
         return fitted
     sample, query = _sample(train.offsets)
-    return replace(fitted, single=not _merges_in_single(fitted.table(train.X[sample]), np.zeros_like(query)))
+    return replace(
+        fitted, single=not _merges_in_single(fitted.table(train.X[sample]), np.zeros_like(query))
+    )
 
 
 def negative_features(data: RankingData) -> Mask:
@@ -346,10 +380,14 @@ def negative_features(data: RankingData) -> Mask:
     return negative
 
 
-def _sum_of_powers(data: RankingData, power: int, least: Vector, unit: Vector, mean: Vector | float) -> Vector:
+def _sum_of_powers(
+    data: RankingData, power: int, least: Vector, unit: Vector, mean: Vector | float
+) -> Vector:
     total = np.zeros(len(unit))
     for begin in range(0, data.n_documents, ROWS):
-        rows = np.ascontiguousarray(data.X[begin : begin + ROWS])  # NumPy adds up columns in an order of its own
+        rows = np.ascontiguousarray(
+            data.X[begin : begin + ROWS]
+        )  # NumPy adds up columns in an order of its own
         total += (((rows - least) / unit - mean) ** power).sum(axis=0)
     return total
 
@@ -364,5 +402,7 @@ def centre_in_queries(values: ArrayLike, offsets: Integers) -> Array:
     sizes = np.diff(offsets)
     query = np.repeat(np.arange(len(sizes)), sizes)
     means = np.add.reduceat(values, offsets[:-1]) / sizes.reshape(-1, *[1] * (values.ndim - 1))
-    constant = np.maximum.reduceat(values, offsets[:-1]) == np.minimum.reduceat(values, offsets[:-1])
+    constant = np.maximum.reduceat(values, offsets[:-1]) == np.minimum.reduceat(
+        values, offsets[:-1]
+    )
     return np.where(constant[query], 0.0, values - means[query])

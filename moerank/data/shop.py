@@ -59,7 +59,9 @@ RELEVANT = (
 LABEL_SHARES = (0.55, 0.75, 0.88, 0.96)
 
 
-def make_shop(n_queries: int = 2000, n_documents: int = 10, *, noise: float = 0.5, seed: int = 0) -> RankingData:
+def make_shop(
+    n_queries: int = 2000, n_documents: int = 10, *, noise: float = 0.5, seed: int = 0
+) -> RankingData:
     """Make a table of products for queries, of which eight of 50 features matter.
 
     Labels rise with the match and the similarity of the title, with sales, and with stars up to a point. They fall with
@@ -98,7 +100,10 @@ def make_shop(n_queries: int = 2000, n_documents: int = 10, *, noise: float = 0.
     kinds = {name: kind for kind, names in KINDS.items() for name in names}
     kinds |= {f"experiment {i + 1}": "score" for i in range(6)}
     shape = (n_queries, n_documents)
-    check_room(f"{n_queries:,} queries of {n_documents:,} documents", 3 * 8 * n_queries * n_documents * len(kinds))
+    check_room(
+        f"{n_queries:,} queries of {n_documents:,} documents",
+        3 * 8 * n_queries * n_documents * len(kinds),
+    )
     draws = Draws(seed)
 
     def normal() -> Matrix:
@@ -122,12 +127,18 @@ def make_shop(n_queries: int = 2000, n_documents: int = 10, *, noise: float = 0.
 def _utility(z: dict[str, Matrix]) -> Matrix:
     """Return what a product is worth to a user, from the standard normal variables of its relevant features."""
     text = 1.3 * np.tanh(1.2 * z["title match"]) + 0.8 * np.maximum(z["title similarity"], 0)
-    offer = -1.4 * np.minimum(np.abs(z["price"]), 2) - 0.5 * z["hours to deliver"] - 1.8 * (z["in stock"] <= -0.9)
+    offer = (
+        -1.4 * np.minimum(np.abs(z["price"]), 2)
+        - 0.5 * z["hours to deliver"]
+        - 1.8 * (z["in stock"] <= -0.9)
+    )
     popular = 0.8 * np.minimum(z["stars"], 0.5) + 0.8 * z["sales in 30 days"]
     return text + offer + popular + 0.9 * (z["age in days"] < -0.8)
 
 
-def load_shop_fold(fold: int = 1, *, n_queries: int = 2000, n_documents: int = 10, seed: int = 0) -> Fold:
+def load_shop_fold(
+    fold: int = 1, *, n_queries: int = 2000, n_documents: int = 10, seed: int = 0
+) -> Fold:
     """Make a shop's table and split its queries as LETOR does; see `make_shop` and `split_fold`.
 
     Examples

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from moerank.metrics import Metric
 
 
-def write_run(path: str | os.PathLike[str], data: RankingData, scores: ArrayLike, *, tag: str = "moerank") -> None:
+def write_run(
+    path: str | os.PathLike[str], data: RankingData, scores: ArrayLike, *, tag: str = "moerank"
+) -> None:
     """Write a ranking of documents as a TREC run.
 
     The scores are written in single precision, in which ``trec_eval`` compares them. It orders equal scores by document
@@ -66,7 +68,9 @@ def write_run(path: str | os.PathLike[str], data: RankingData, scores: ArrayLike
     if checked.ndim != 1:
         raise ValueError(f"{data.name}: scores has shape {checked.shape}; a run has one ranking")
     if tag.split() != [tag]:
-        raise ValueError(f"tag {tag!r} is not one word, and a space ends a field of a run; leave it out")
+        raise ValueError(
+            f"tag {tag!r} is not one word, and a space ends a field of a run; leave it out"
+        )
     largest = float(np.finfo(np.float32).max) / 2  # so that there are smaller numbers
     single = checked.clip(-largest, largest).astype(np.float32)
     lines = []
@@ -147,9 +151,13 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Run:
     for number, words in trec_lines(path, text_lines(path), "q1 Q0 p7 1 12.5 bm25"):
         query, _, document, _, score, _ = words
         if not NUMBER.fullmatch(score) or not isfinite(float(score)):
-            raise ValueError(f"{path}, line {number}: the score {score[:40]!r} is not a finite number")
+            raise ValueError(
+                f"{path}, line {number}: the score {score[:40]!r} is not a finite number"
+            )
         if document in run.setdefault(query, {}):
-            raise ValueError(f"{path}, line {number}: document {document} is twice in query {query}; leave one line")
+            raise ValueError(
+                f"{path}, line {number}: document {document} is twice in query {query}; leave one line"
+            )
         with np.errstate(over="ignore"):
             run[query][document] = np.float32(float(score))
     rows: list[int] = []  # of the data, -1 for an unjudged document
@@ -157,7 +165,9 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Run:
     scores, lengths, n_tied = [], [], 0
     for begin, end in pairwise(data.offsets.tolist()):
         given, own = run.get(keys[begin][0], {}), [document for _, document in keys[begin:end]]
-        order = sorted(given, key=lambda document: (given[document], document.encode()), reverse=True)
+        order = sorted(
+            given, key=lambda document: (given[document], document.encode()), reverse=True
+        )
         ranks = {document: rank for rank, document in enumerate(order, start=1)}
         unjudged = sorted(given.keys() - set(own))
         rows += [*range(begin, end), *[-1] * len(unjudged)]
@@ -168,14 +178,22 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Run:
     judged, ranked = np.array(rows) >= 0, np.isfinite(scores)
     if not (judged & ranked).any():
         first = f"whose first is {keys[0][1]!r} of query {data.qid[0]}"
-        raise ValueError(f"{path}: none of its documents is in {data.name}, {first}; give a run on these data")
+        raise ValueError(
+            f"{path}: none of its documents is in {data.name}, {first}; give a run on these data"
+        )
     counts = {"unjudged": (~judged).sum(), "missing": (~ranked).sum(), "tied": n_tied}
     n_lacking = sum(keys[begin][0] not in run for begin in data.offsets[:-1])
     numbers = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-    sentence = f"{path}: {numbers} documents, and {n_lacking:,} missing queries, count as in trec_eval"
+    sentence = (
+        f"{path}: {numbers} documents, and {n_lacking:,} missing queries, count as in trec_eval"
+    )
     if any(counts.values()):
         warnings.warn(sentence, stacklevel=2)
-    weights = None if data.document_weights is None else np.where(judged, data.document_weights[rows], 1.0)
+    weights = (
+        None
+        if data.document_weights is None
+        else np.where(judged, data.document_weights[rows], 1.0)
+    )
     scored = RankingData(
         np.zeros((len(rows), 1)),
         np.where(judged, data.y[rows], 0),
@@ -188,7 +206,9 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Run:
     return Run(scored, np.array(scores, np.float64), sentence)
 
 
-def trec_lines(path: Path, lines: Iterable[tuple[int, str]], like: str) -> Iterator[tuple[int, list[str]]]:
+def trec_lines(
+    path: Path, lines: Iterable[tuple[int, str]], like: str
+) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the words of each line, as many as in `like`; comments may precede the first line."""
     began = False
     for number, line in lines:
@@ -204,11 +224,17 @@ def trec_lines(path: Path, lines: Iterable[tuple[int, str]], like: str) -> Itera
 def document_keys(data: RankingData) -> list[tuple[str, str]]:
     """Return the query and the document of each row; refuse data in which two rows have the same ones."""
     if data.documents is None:
-        raise ValueError(f"{data.name}: the documents have no ids; give documents=, or document = in [data]")
+        raise ValueError(
+            f"{data.name}: the documents have no ids; give documents=, or document = in [data]"
+        )
     keys = list(zip(data.qid.astype(np.str_).tolist(), data.documents.tolist(), strict=True))
     for key, n_rows in Counter(keys).items():
         if n_rows > 1:
-            raise ValueError(f"{data.name}: document {key[1]} is twice in query {key[0]}; remove one of the rows")
+            raise ValueError(
+                f"{data.name}: document {key[1]} is twice in query {key[0]}; remove one of the rows"
+            )
         if any(word.split() != [word] for word in key):
-            raise ValueError(f"{data.name}: the query or document of {key} is empty or has a space; give other ids")
+            raise ValueError(
+                f"{data.name}: the query or document of {key} is empty or has a space; give other ids"
+            )
     return keys

@@ -17,11 +17,22 @@ from pymoo.util.misc import random_permutations
 
 from moerank.arrays import Array, Integers, Matrix, Vector
 from moerank.checks import Parameters, check_at_least, check_choice
-from moerank.evolution.bit_search import BitSearch, crowding_distances, front_numbers, refuse_constraints
+from moerank.evolution.bit_search import (
+    BitSearch,
+    crowding_distances,
+    front_numbers,
+    refuse_constraints,
+)
 from moerank.evolution.daea import DAEA
 from moerank.evolution.memo import ArrayEvaluator
 from moerank.evolution.mffs import MFFS
-from moerank.evolution.operators import DigestDuplicates, RowCrossover, RowMutation, new_rows, row_digests
+from moerank.evolution.operators import (
+    DigestDuplicates,
+    RowCrossover,
+    RowMutation,
+    new_rows,
+    row_digests,
+)
 from moerank.evolution.prdh import PRDH
 from moerank.evolution.sparse_ea import SparseEA
 from moerank.evolution.staircase import Staircase
@@ -65,7 +76,9 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         """The population."""
         if self._individuals is None and self._strings is not None:
             self._individuals = _individuals(self._unpacked(self._strings[self._slots]), self.F)
-            self._individuals.set(rank=self._rank, crowding=self._crowding, n_gen=self._born, n_iter=self._born)
+            self._individuals.set(
+                rank=self._rank, crowding=self._crowding, n_gen=self._born, n_iter=self._born
+            )
         return self._individuals
 
     @pop.setter
@@ -99,7 +112,11 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
     def next(self) -> None:
         """Make and evaluate a batch, and select the next population."""
         on_rows = self.is_initialized or isinstance(self.initialization.sampling, Sampling)
-        if not on_rows or not isinstance(self.evaluator, ArrayEvaluator) or self.archive is not None:
+        if (
+            not on_rows
+            or not isinstance(self.evaluator, ArrayEvaluator)
+            or self.archive is not None
+        ):
             super().next()
             return
         if (strings := self._children() if self.is_initialized else self._sampled()) is not None:
@@ -131,7 +148,12 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         X, F, digests = infills if isinstance(infills, tuple) else self._arrays(infills)
         self._strings = np.empty((max(len(X), self.pop_size), *X.shape[1:]), X.dtype)
         self._memory = np.empty((self.n_offsprings + 1, *X.shape[1:]), X.dtype)
-        self._slots, self.F, self._digests, self._born = np.empty(0, np.int64), F[:0], list[bytes](), list[int]()
+        self._slots, self.F, self._digests, self._born = (
+            np.empty(0, np.int64),
+            F[:0],
+            list[bytes](),
+            list[int](),
+        )
         self._select(X, F, digests, len(X))
 
     def _advance(self, infills: Batch | Population | None = None, **settings: object) -> None:
@@ -152,7 +174,9 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
             rows = new_rows(made, seen)[: self.n_offsprings - begin]
             digests += [made[row] for row in rows]
             seen.update(digests[begin:])
-            in_batch = np.may_share_memory(X, batch)  # then long strings before the first duplicate need no copy
+            in_batch = np.may_share_memory(
+                X, batch
+            )  # then long strings before the first duplicate need no copy
             n_same = sum(row == n for n, row in enumerate(rows)) if in_batch else 0
             batch[begin + n_same : len(digests)] = X[rows[n_same:]]
             if len(digests) == self.n_offsprings:
@@ -164,10 +188,16 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
 
     def _mate(self, winners: Integers, memory: Array) -> Array:
         """Return two children of each pair of winners, all first children before the second ones; may use `memory`."""
-        X = self._strings.take(self._slots[winners.reshape(-1, 2).T.ravel()], axis=0, out=memory, mode="clip")
+        X = self._strings.take(
+            self._slots[winners.reshape(-1, 2).T.ravel()], axis=0, out=memory, mode="clip"
+        )
         X = self.mating.crossover.cross(self.problem, X, random_state=self.random_state)
-        X = self.mating.mutation.mutate(self.problem, X, random_state=self.random_state, algorithm=self)
-        return np.asarray(self.repair._do(self.problem, X, random_state=self.random_state, algorithm=self))
+        X = self.mating.mutation.mutate(
+            self.problem, X, random_state=self.random_state, algorithm=self
+        )
+        return np.asarray(
+            self.repair._do(self.problem, X, random_state=self.random_state, algorithm=self)
+        )
 
     def _arrays(self, population: Population) -> Batch:
         X = self._packed(np.array([individual.X for individual in population]))
@@ -181,7 +211,9 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
 
     def _unpacked(self, X: Array) -> Array:
         """Return the rows as any problem takes them."""
-        return np.unpackbits(X, axis=1, count=self.problem.n_var).view(np.bool_) if self._packs else X
+        return (
+            np.unpackbits(X, axis=1, count=self.problem.n_var).view(np.bool_) if self._packs else X
+        )
 
     def _select(self, X: Array, F: Matrix, digests: list[bytes], n_survive: int) -> None:
         """Replace the population by the survivors of it and an evaluated batch."""
@@ -208,7 +240,9 @@ def _individuals(X: Array, F: Matrix) -> Population:
     return population
 
 
-def _tournament_winners(F: Matrix, crowding: Vector, n: int, random_state: np.random.Generator) -> Integers:
+def _tournament_winners(
+    F: Matrix, crowding: Vector, n: int, random_state: np.random.Generator
+) -> Integers:
     """Return the winners of `n` tournaments of two, by dominance, crowding distance or chance."""
     drawn = random_permutations(-(-2 * n // len(F)), len(F), random_state=random_state)[: 2 * n]
     a, b = drawn.reshape(n, 2).T
@@ -220,7 +254,9 @@ def _tournament_winners(F: Matrix, crowding: Vector, n: int, random_state: np.ra
     return np.where(first, a, b)
 
 
-def select_rows(F: Matrix, n: int, random_state: np.random.Generator) -> tuple[Integers, Integers, Vector]:
+def select_rows(
+    F: Matrix, n: int, random_state: np.random.Generator
+) -> tuple[Integers, Integers, Vector]:
     """Return the rows of `n` survivors of the first fronts, with their fronts and their crowding distances.
 
     The last front is cut by crowding distance.
@@ -228,7 +264,9 @@ def select_rows(F: Matrix, n: int, random_state: np.random.Generator) -> tuple[I
     rank = front_numbers(F)
     crowding = crowding_distances(F, rank) / F.shape[1]  # as pymoo has it
     rows = np.argsort(rank, kind="stable")
-    rows = rows[: np.searchsorted(rank[rows], rank[rows[n - 1]], side="right")]  # all of the last front
+    rows = rows[
+        : np.searchsorted(rank[rows], rank[rows[n - 1]], side="right")
+    ]  # all of the last front
     if len(rows) > n:
         front = np.flatnonzero(rank == rank[rows[-1]])
         drawn = front[random_state.permutation(len(front))]
@@ -238,13 +276,19 @@ def select_rows(F: Matrix, n: int, random_state: np.random.Generator) -> tuple[I
 
 
 def _nsga2(population: int, operators: Operators, n_objectives: int) -> Algorithm:
-    rows = isinstance(operators.get("crossover"), RowCrossover) and isinstance(operators.get("mutation"), RowMutation)
+    rows = isinstance(operators.get("crossover"), RowCrossover) and isinstance(
+        operators.get("mutation"), RowMutation
+    )
     rows &= isinstance(operators.get("eliminate_duplicates"), DigestDuplicates)
     return (NSGA2 if rows else nsga2.NSGA2)(population, **operators)
 
 
-def _with_directions(path: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:
-    return resolve_name(path)(_directions(population, n_objectives), pop_size=population, **operators)
+def _with_directions(
+    path: str, population: int, operators: Operators, n_objectives: int
+) -> Algorithm:
+    return resolve_name(path)(
+        _directions(population, n_objectives), pop_size=population, **operators
+    )
 
 
 def _spea2(population: int, operators: Operators, n_objectives: int) -> Algorithm:
@@ -271,10 +315,14 @@ def _moead(population: int, operators: Operators, n_objectives: int) -> Algorith
     from pymoo.algorithms.moo.moead import ParallelMOEAD
 
     # MOEA/D replaces neighbours one by one and has no elimination of duplicates.
-    usable = {name: operator for name, operator in operators.items() if name != "eliminate_duplicates"}
+    usable = {
+        name: operator for name, operator in operators.items() if name != "eliminate_duplicates"
+    }
     directions, initial = _directions(population, n_objectives), usable.get("sampling")
     if isinstance(initial, np.ndarray) and len(initial) != len(directions):
-        raise ValueError(f"moead has a string for each of its {len(directions)} directions. Give as many in initial")
+        raise ValueError(
+            f"moead has a string for each of its {len(directions)} directions. Give as many in initial"
+        )
     algorithm = ParallelMOEAD(directions, n_neighbors=min(20, population), **usable)
     # Adaptive mutation needs the algorithm, which only MOEA/D does not pass to its operators.
     algorithm.mating.do = partial(algorithm.mating.do, algorithm=algorithm)
@@ -282,7 +330,12 @@ def _moead(population: int, operators: Operators, n_objectives: int) -> Algorith
 
 
 def _bit_search(
-    name: str, population: int, operators: Operators, n_objectives: int, *, without: str | Sequence[str] = ()
+    name: str,
+    population: int,
+    operators: Operators,
+    n_objectives: int,
+    *,
+    without: str | Sequence[str] = (),
 ) -> Algorithm:
     BIT_SEARCHES[name].check_objectives(n_objectives)
     usable = {key: operators[key] for key in ("sampling", "repair") if key in operators}
@@ -295,7 +348,9 @@ def _directions(population: int, n_objectives: int) -> Matrix:
     from pymoo.util.reference_direction import get_partition_closest_to_points
 
     n_partitions = max(1, get_partition_closest_to_points(population, n_objectives))
-    return np.asarray(get_reference_directions("uniform", n_objectives, n_partitions=n_partitions), np.float64)
+    return np.asarray(
+        get_reference_directions("uniform", n_objectives, n_partitions=n_partitions), np.float64
+    )
 
 
 BIT_SEARCHES: dict[str, type[BitSearch]] = {
@@ -312,16 +367,23 @@ ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
     "nsga3": partial(_with_directions, "pymoo.algorithms.moo.nsga3:NSGA3"),
     "spea2": _spea2,
     "agemoea2": _agemoea2,
-    "smsemoa": lambda size, operators, _: resolve_name("pymoo.algorithms.moo.sms:SMSEMOA")(size, **operators),
+    "smsemoa": lambda size, operators, _: resolve_name("pymoo.algorithms.moo.sms:SMSEMOA")(
+        size, **operators
+    ),
     "rvea": partial(_with_directions, "pymoo.algorithms.moo.rvea:RVEA"),
     "moead": _moead,
     **{name: partial(_bit_search, name) for name in BIT_SEARCHES},
 }
 
-DECOMPOSING = ("rvea", "moead")  # algorithms that need several directions, and so several objectives
+DECOMPOSING = (
+    "rvea",
+    "moead",
+)  # algorithms that need several directions, and so several objectives
 
 
-def make_algorithm(algorithm: str | Factory, population: int, operators: Operators, n_objectives: int = 2) -> Algorithm:
+def make_algorithm(
+    algorithm: str | Factory, population: int, operators: Operators, n_objectives: int = 2
+) -> Algorithm:
     """Return a new pymoo algorithm for a stage.
 
     Parameters
@@ -344,13 +406,19 @@ def make_algorithm(algorithm: str | Factory, population: int, operators: Operato
     if callable(algorithm):
         made = algorithm(population, operators)
         if not isinstance(made, Algorithm):
-            raise ValueError(f"algorithm: the function returned {made!r:.80}; it must return a pymoo algorithm")
+            raise ValueError(
+                f"algorithm: the function returned {made!r:.80}; it must return a pymoo algorithm"
+            )
         return made
     algorithm, options = read_solver(algorithm)
     if options and (algorithm not in BIT_SEARCHES or options.keys() != {"without"}):
-        raise ValueError(f"{algorithm} takes no {', '.join(options)}; only searches of bit strings take [without=…]")
+        raise ValueError(
+            f"{algorithm} takes no {', '.join(options)}; only searches of bit strings take [without=…]"
+        )
     check_choice(ALGORITHMS, algorithm=algorithm)
     if n_objectives == 1 and algorithm in DECOMPOSING:
         able = ", ".join(name for name in ALGORITHMS if name not in DECOMPOSING)
-        raise ValueError(f"{algorithm} needs several objectives, and there is one; choose one of {able}")
+        raise ValueError(
+            f"{algorithm} needs several objectives, and there is one; choose one of {able}"
+        )
     return ALGORITHMS[algorithm](population, operators, n_objectives, **options)

@@ -180,7 +180,9 @@ class BitSearch(Algorithm):  # type: ignore[misc]
         population = Initialization(self.sampling, repair=self.repair).do(
             self.problem, self.pop_size, random_state=self.random_state, algorithm=self
         )
-        return population[self._checked(np.array([individual.X for individual in population])).any(axis=1)]
+        return population[
+            self._checked(np.array([individual.X for individual in population])).any(axis=1)
+        ]
 
     def _batch(self, X: Mask, given: Population | None = None) -> Population | None:
         """Return the strings `X` as individuals, after given ones, which may be evaluated; None ends the search."""
@@ -189,7 +191,9 @@ class BitSearch(Algorithm):  # type: ignore[misc]
         if len(batch):
             return batch[self._sent(np.array([individual.X for individual in batch]))]
         if not len(self.X):
-            raise ValueError(f"{type(self).__name__}: every string of the initial population is empty")
+            raise ValueError(
+                f"{type(self).__name__}: every string of the initial population is empty"
+            )
         self.termination.force_termination = True
         return None
 

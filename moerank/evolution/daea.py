@@ -70,7 +70,9 @@ class DAEA(bit_search.BitSearch):
         n = len(self.X)
         if n == 1:
             return np.zeros(1, np.int64)
-        scaled = (self.F - self.F.min(axis=0)) / np.maximum(np.ptp(self.F, axis=0), np.finfo(np.float64).tiny)
+        scaled = (self.F - self.F.min(axis=0)) / np.maximum(
+            np.ptp(self.F, axis=0), np.finfo(np.float64).tiny
+        )
         distances = ((scaled[:, None] - scaled) ** 2).sum(axis=2)
         np.fill_diagonal(distances, np.inf)
         n_near = min(max(4, int(np.ceil(NEIGHBOURS * n))), n - 1)
@@ -106,7 +108,9 @@ class DAEA(bit_search.BitSearch):
         np.fill_diagonal(distances, np.inf)
         sizes = np.count_nonzero(X, axis=1)
         limit = 0.8 - 0.6 * (sizes - 1) / max(1, X.shape[1] - 1)
-        near = self.random_state.permutation(np.flatnonzero(distances.min(axis=1) / 2 / sizes < limit))
+        near = self.random_state.permutation(
+            np.flatnonzero(distances.min(axis=1) / 2 / sizes < limit)
+        )
         spared = near[bit_search.first_of_equals(groups[near, None])]
         removed[shared[near]] = True
         removed[shared[spared]] = False
@@ -123,6 +127,8 @@ def _select_by_size(F: Matrix, sizes: Integers, n: int) -> Integers:
     candidates = candidates[far]
     # The number of strings of its size in the fronts before, and among the candidates before it.
     same = sizes[candidates][:, None] == sizes[candidates]
-    met = (sizes[candidates][:, None] == sizes[selected]).sum(axis=1) + np.tril(same, -1).sum(axis=1)
+    met = (sizes[candidates][:, None] == sizes[selected]).sum(axis=1) + np.tril(same, -1).sum(
+        axis=1
+    )
     taken = candidates[np.argsort(met, kind="stable")[: n - len(selected)]]
     return np.sort(np.concatenate((selected, taken)))

@@ -46,7 +46,12 @@ class Records:
     def _open(self, configuration: Json, read: Callable[[Any], Record]) -> list[Record]:
         """Return what `read` makes of each record; begin the file if there is none, and cut off an incomplete line."""
         python = ".".join(platform.python_version_tuple()[:2])
-        versions = {"moerank": VERSION, "pymoo": version("pymoo"), "numpy": np.__version__, "python": python}
+        versions = {
+            "moerank": VERSION,
+            "pymoo": version("pymoo"),
+            "numpy": np.__version__,
+            "python": python,
+        }
         content = {"format": MEMO_FORMAT, "versions": versions, "configuration": configuration}
         header = json.dumps(content, sort_keys=True).encode() + b"\n"
         self._key = blake2b(header).digest()
@@ -60,7 +65,9 @@ class Records:
                     if not line.endswith(b"\n"):
                         break
                     if number:
-                        records.append(self._read(line, f"record {number} of memo {self.path}", end, read))
+                        records.append(
+                            self._read(line, f"record {number} of memo {self.path}", end, read)
+                        )
                     end += len(line)
             os.truncate(self.path, end)
         if end == 0:
@@ -91,9 +98,13 @@ class Records:
             here, there = json.loads(header), json.loads(line)
             if there["format"] != MEMO_FORMAT:
                 raise ValueError
-            versions, settings = (differences(there[key], here[key]) for key in ("versions", "configuration"))
+            versions, settings = (
+                differences(there[key], here[key]) for key in ("versions", "configuration")
+            )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise ValueError(f"{self.path} is not a memo of this version of moerank; choose another path") from None
+            raise ValueError(
+                f"{self.path} is not a memo of this version of moerank; choose another path"
+            ) from None
         what = "was written by other versions" if versions else "belongs to another configuration"
         raise ValueError(
             f"memo {self.path} {what}: {versions or settings or 'its first line was changed'}; resume it with the "
@@ -102,7 +113,9 @@ class Records:
 
     def _with_check(self, body: bytes) -> bytes:
         """Return a record with its check sum."""
-        return body + b" " + blake2b(body, key=self._key, digest_size=16).hexdigest().encode() + b"\n"
+        return (
+            body + b" " + blake2b(body, key=self._key, digest_size=16).hexdigest().encode() + b"\n"
+        )
 
     def _write(self, line: bytes) -> None:
         with writing(self.path), self.path.open("ab") as file:
@@ -122,7 +135,9 @@ class ArrayEvaluator(Evaluator):
         super().__init__()
         self.seen: set[bytes] = set()
 
-    def eval_rows(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm) -> Matrix:
+    def eval_rows(
+        self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm
+    ) -> Matrix:
         """Return the objectives of a batch (n, n_var) with these digests; rows may be packed if the problem `packs`."""
         F = self._values(problem, X, digests, algorithm)[:, : problem.n_obj]
         self.n_eval += len(X)
@@ -132,22 +147,33 @@ class ArrayEvaluator(Evaluator):
         return F
 
     def _eval(
-        self, problem: Problem, pop: Population, names: Iterable[str], algorithm: Algorithm | None = None, **kw: object
+        self,
+        problem: Problem,
+        pop: Population,
+        names: Iterable[str],
+        algorithm: Algorithm | None = None,
+        **kw: object,
     ) -> None:
         """Set the values of individuals."""
         X = pop.get("X")
         digests = row_digests(X)
         values = self._values(problem, X, digests, algorithm)
         self.seen.update(digests)
-        for name, part in zip("FGH", np.split(values, np.cumsum(_sizes(problem))[:2], axis=1), strict=True):
+        for name, part in zip(
+            "FGH", np.split(values, np.cumsum(_sizes(problem))[:2], axis=1), strict=True
+        ):
             pop.set(name, part)
         pop.apply(lambda individual: individual.evaluated.update("FGH"))
 
-    def _values(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm | None) -> Matrix:
+    def _values(
+        self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm | None
+    ) -> Matrix:
         """Return F, G and H side by side."""
         if _are_packed(X, problem):
             return np.asarray(problem.objectives_of(X, digests))
-        return np.column_stack(problem.evaluate(X, return_values_of=list("FGH"), algorithm=algorithm, digests=digests))
+        return np.column_stack(
+            problem.evaluate(X, return_values_of=list("FGH"), algorithm=algorithm, digests=digests)
+        )
 
 
 class Finished(Records, UserDict[str, Any]):
@@ -251,20 +277,31 @@ class Memo(Records, ArrayEvaluator):
                 "change from one evaluation to the next cannot be resumed)"
             )
 
-    def _values(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm | None) -> Matrix:
+    def _values(
+        self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm | None
+    ) -> Matrix:
         """Return F, G and H side by side; strings that are not in the file are evaluated and recorded."""
         if self._stored is None or (algorithm is not None and not algorithm.is_initialized):
             self._stored = self._opened(problem, algorithm)
         stored = self._stored
-        first = {digest: i for i, digest in reversed(list(enumerate(digests))) if digest not in stored}
+        first = {
+            digest: i for i, digest in reversed(list(enumerate(digests))) if digest not in stored
+        }
         if first:
             self.repeating = False
             numbers = sorted(first.values())
             names = [digests[i] for i in numbers]
-            values = super()._values(problem, X if len(names) == len(X) else X[numbers], names, algorithm)
+            values = super()._values(
+                problem, X if len(names) == len(X) else X[numbers], names, algorithm
+            )
             if algorithm is not None:
                 self.elapsed = max(self.elapsed, time.time() - algorithm.start_time)
-            self._append([self.elapsed, {name.hex(): row.tolist() for name, row in zip(names, values, strict=True)}])
+            self._append(
+                [
+                    self.elapsed,
+                    {name.hex(): row.tolist() for name, row in zip(names, values, strict=True)},
+                ]
+            )
             stored |= {name: (self.elapsed, row) for name, row in zip(names, values, strict=True)}
         elif self.repeating:
             self.elapsed = max(self.elapsed, *(stored[digest][0] for digest in digests))
@@ -272,18 +309,29 @@ class Memo(Records, ArrayEvaluator):
                 algorithm.start_time = time.time() - self.elapsed
         return np.array([stored[digest][1] for digest in digests])
 
-    def _opened(self, problem: Problem, algorithm: Algorithm | None) -> dict[bytes, tuple[float, Vector]]:
+    def _opened(
+        self, problem: Problem, algorithm: Algorithm | None
+    ) -> dict[bytes, tuple[float, Vector]]:
         """Return the values in the file."""
         self.n_eval, self.elapsed = 0, 0.0
         self.seen.clear()
-        about: Json = {"variables": problem.n_var, "objectives, inequalities, equalities": _sizes(problem)}
+        about: Json = {
+            "variables": problem.n_var,
+            "objectives, inequalities, equalities": _sizes(problem),
+        }
         if algorithm is not None:
-            about |= {"algorithm class": type(algorithm).__name__, "seed of the search": algorithm.seed}
+            about |= {
+                "algorithm class": type(algorithm).__name__,
+                "seed of the search": algorithm.seed,
+            }
         width = sum(_sizes(problem))
 
         def read(record: Any) -> dict[bytes, tuple[float, Vector]]:
             seconds, named = record
-            rows = {bytes.fromhex(digest): np.array(row, np.float64).reshape(width) for digest, row in named.items()}
+            rows = {
+                bytes.fromhex(digest): np.array(row, np.float64).reshape(width)
+                for digest, row in named.items()
+            }
             return {digest: (float(seconds), row) for digest, row in rows.items()}
 
         batches = self._open(about | self.configuration, read)

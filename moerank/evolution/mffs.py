@@ -172,7 +172,11 @@ def _mean_distance(X: Mask) -> float:
 
 def _unlike(X: Mask, F: Matrix, n: int, distance: float) -> Integers:
     """Return `n` or more rows of the first fronts, without rows near others of equal objectives; see step 4."""
-    front, groups, sizes = bit_search.front_numbers(F), bit_search.group_numbers(F), np.count_nonzero(X, axis=1)
+    front, groups, sizes = (
+        bit_search.front_numbers(F),
+        bit_search.group_numbers(F),
+        np.count_nonzero(X, axis=1),
+    )
     first = front == 0
     selected = first.copy()
     while np.count_nonzero(selected) < min(n, len(X)):
@@ -181,7 +185,13 @@ def _unlike(X: Mask, F: Matrix, n: int, distance: float) -> Integers:
             alone = np.bincount(groups[left], minlength=1)[groups[left]] == 1
             far = left[~alone]
             if len(far):
-                far = far[_far(_distances_within_size(X, sizes, far, selected, first), groups[far], distance)]
+                far = far[
+                    _far(
+                        _distances_within_size(X, sizes, far, selected, first),
+                        groups[far],
+                        distance,
+                    )
+                ]
             selected[left[alone]] = True
             selected[far] = True
             if np.count_nonzero(selected) >= n:
@@ -189,7 +199,9 @@ def _unlike(X: Mask, F: Matrix, n: int, distance: float) -> Integers:
     return np.flatnonzero(selected)
 
 
-def _distances_within_size(X: Mask, sizes: Integers, rows: Integers, selected: Mask, first: Mask) -> Vector:
+def _distances_within_size(
+    X: Mask, sizes: Integers, rows: Integers, selected: Mask, first: Mask
+) -> Vector:
     """Return the Hamming distance of each row to the nearest selected string of its size.
 
     Without such a string, the distance to the nearest of the first front's strings of the nearest sizes.

@@ -65,11 +65,20 @@ class DensitySampling(Sampling):
     def __init__(self, low: float = DENSITY[0], high: float = DENSITY[1]) -> None:
         super().__init__()
         if not 0 < low <= high <= 1:
-            raise ValueError(f"DensitySampling: need 0 < low <= high <= 1, not low={low}, high={high}")
+            raise ValueError(
+                f"DensitySampling: need 0 < low <= high <= 1, not low={low}, high={high}"
+            )
         self.low = low
         self.high = high
 
-    def _do(self, problem: Problem, n_samples: int, *args: object, random_state: Generator, **kwargs: object) -> Mask:
+    def _do(
+        self,
+        problem: Problem,
+        n_samples: int,
+        *args: object,
+        random_state: Generator,
+        **kwargs: object,
+    ) -> Mask:
         density = self.low * (self.high / self.low) ** random_state.random(n_samples)
         X = np.empty((n_samples, problem.n_var), np.bool_)
         for row, share in zip(X, density, strict=True):
@@ -98,7 +107,14 @@ class SubsetSizeSampling(Sampling):
         super().__init__()
         self.largest = largest
 
-    def _do(self, problem: Problem, n_samples: int, *args: object, random_state: Generator, **kwargs: object) -> Mask:
+    def _do(
+        self,
+        problem: Problem,
+        n_samples: int,
+        *args: object,
+        random_state: Generator,
+        **kwargs: object,
+    ) -> Mask:
         sizes = random_state.integers(1, self.largest or problem.n_var, n_samples, endpoint=True)
         X = np.zeros((n_samples, problem.n_var), np.bool_)
         for row, size in zip(X, sizes, strict=True):
@@ -122,7 +138,13 @@ class RowCrossover(Crossover):
         """
 
     def do(
-        self, problem: Problem, pop: Any, parents: Integers | None = None, *, random_state: Generator, **kwargs: object
+        self,
+        problem: Problem,
+        pop: Any,
+        parents: Integers | None = None,
+        *,
+        random_state: Generator,
+        **kwargs: object,
     ) -> Population:
         """Cross the pairs of individuals in `pop`, or the pairs of `pop` that `parents` gives by index."""
         pairs = pop if parents is None else [pop[pair] for pair in parents]
@@ -139,7 +161,9 @@ class RowMutation(Mutation):
         super().__init__(prob=1.0, prob_var=prob_var)
 
     @abstractmethod
-    def mutate(self, problem: Problem, X: Array, *, random_state: Generator, algorithm: Algorithm | None) -> Array:
+    def mutate(
+        self, problem: Problem, X: Array, *, random_state: Generator, algorithm: Algorithm | None
+    ) -> Array:
         """Return the mutated rows; may change `X`."""
 
     def do(
@@ -155,7 +179,9 @@ class RowMutation(Mutation):
         """Mutate the individuals of `pop`, or copies of them if not `inplace`; rows are never changed in place."""
         pop = pop if inplace else deepcopy(pop)
         X = np.array([individual.X for individual in pop])
-        pop.set("X", _apart(self.mutate(problem, X, random_state=random_state, algorithm=algorithm)))
+        pop.set(
+            "X", _apart(self.mutate(problem, X, random_state=random_state, algorithm=algorithm))
+        )
         return pop
 
 
@@ -196,11 +222,17 @@ class UniformCrossover(RowCrossover):
         n_pairs = max(1, CROSSED_BYTES // n_bytes)
         for begin in range(0, len(mating), n_pairs):
             numbers = mating[begin : begin + n_pairs]
-            pairs = numbers if n_pairs > 1 else slice(numbers[0], numbers[0] + 1)  # which copies nothing
-            drawn = random_state.integers(2**32, size=(len(numbers), -(-n_bytes // 4)), dtype=np.uint32)
+            pairs = (
+                numbers if n_pairs > 1 else slice(numbers[0], numbers[0] + 1)
+            )  # which copies nothing
+            drawn = random_state.integers(
+                2**32, size=(len(numbers), -(-n_bytes // 4)), dtype=np.uint32
+            )
             bits = drawn.astype("<u4", copy=False).view(np.uint8)[:, :n_bytes]
             exchanged = firsts[pairs] ^ seconds[pairs]
-            exchanged &= bits if packed else np.unpackbits(bits, axis=1, count=problem.n_var).view(np.bool_)
+            exchanged &= (
+                bits if packed else np.unpackbits(bits, axis=1, count=problem.n_var).view(np.bool_)
+            )
             firsts[pairs] ^= exchanged
             seconds[pairs] ^= exchanged
         return X
@@ -214,10 +246,14 @@ class BitFlip(RowMutation):
     """
 
     @abstractmethod
-    def flip(self, problem: Problem, X: Array, random_state: Generator, algorithm: Algorithm | None) -> None:
+    def flip(
+        self, problem: Problem, X: Array, random_state: Generator, algorithm: Algorithm | None
+    ) -> None:
         """Flip bits of the rows in place."""
 
-    def mutate(self, problem: Problem, X: Array, *, random_state: Generator, algorithm: Algorithm | None) -> Array:
+    def mutate(
+        self, problem: Problem, X: Array, *, random_state: Generator, algorithm: Algorithm | None
+    ) -> Array:
         """Return the mutated rows, which are changed in place."""
         _are_packed(X, problem, self)
         self.flip(problem, X, np.random.default_rng(random_state.integers(2**63)), algorithm)
@@ -245,7 +281,9 @@ class SparseBitFlip(BitFlip):
 
     packs = True
 
-    def flip(self, problem: Problem, X: Array, random_state: Generator, algorithm: Algorithm | None) -> None:
+    def flip(
+        self, problem: Problem, X: Array, random_state: Generator, algorithm: Algorithm | None
+    ) -> None:
         """Flip bits of the rows in place."""
         counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(X))
         rows, bits = _distinct(problem.n_var, counts, random_state)
@@ -275,12 +313,16 @@ def _distinct(n: int, counts: Integers, random_state: Generator) -> tuple[Intege
     """
     rows = np.repeat(np.arange(len(counts)), counts)
     if len(rows) > FEW * len(counts):
-        return rows, np.concatenate([random_state.choice(n, k, replace=False, shuffle=False) for k in counts])
+        return rows, np.concatenate(
+            [random_state.choice(n, k, replace=False, shuffle=False) for k in counts]
+        )
     last = np.arange(len(rows)) + np.repeat(n - np.cumsum(counts), counts)
     drawn: Integers = random_state.integers(last, endpoint=True)
     while True:
         order = np.lexsort((drawn, rows))
-        again = order[1:][(rows[order[1:]] == rows[order[:-1]]) & (drawn[order[1:]] == drawn[order[:-1]])]
+        again = order[1:][
+            (rows[order[1:]] == rows[order[:-1]]) & (drawn[order[1:]] == drawn[order[:-1]])
+        ]
         if len(again) == 0:
             return rows, drawn
         drawn[again] = last[again]
@@ -329,7 +371,11 @@ def row_digests(X: Sequence[Array] | Array) -> list[bytes]:
     # Processors have instructions for SHA-256, which make it twice as fast as blake2b on long rows.
     # The sum turns -0.0 into 0.0 and leaves every other number as it is.
     X = np.asarray(X)
-    rows = np.packbits(X, axis=1) if X.dtype == np.bool_ else np.ascontiguousarray(X + 0 if X.dtype.kind == "f" else X)
+    rows = (
+        np.packbits(X, axis=1)
+        if X.dtype == np.bool_
+        else np.ascontiguousarray(X + 0 if X.dtype.kind == "f" else X)
+    )
     return [sha256(row).digest()[:16] for row in rows]
 
 
@@ -339,7 +385,13 @@ def new_rows(digests: Sequence[bytes], earlier: Container[bytes]) -> list[int]:
     >>> new_rows([b"a", b"b", b"a", b"c"], {b"b"})
     [0, 3]
     """
-    return sorted({digest: row for row, digest in reversed(list(enumerate(digests))) if digest not in earlier}.values())
+    return sorted(
+        {
+            digest: row
+            for row, digest in reversed(list(enumerate(digests)))
+            if digest not in earlier
+        }.values()
+    )
 
 
 ETA = 20.0  # distribution index for reals; larger values keep children closer to their parents
@@ -367,7 +419,14 @@ class MixedSampling(Sampling):
         self.n_bits = n_bits
         self.members = members
 
-    def _do(self, problem: Problem, n_samples: int, *args: object, random_state: Generator, **kwargs: object) -> Matrix:
+    def _do(
+        self,
+        problem: Problem,
+        n_samples: int,
+        *args: object,
+        random_state: Generator,
+        **kwargs: object,
+    ) -> Matrix:
         density = random_state.random((n_samples, 1))
         X = random_state.random((n_samples, problem.n_var))
         X[:, : self.n_bits] = X[:, : self.n_bits] < density
@@ -400,7 +459,12 @@ class MixedCrossover(RowCrossover):
             n, n_reals = reals.shape[1:]
             exchanged = random_state.random((n, self.n_bits)) < 0.5
             crossed = np.where(exchanged, bits[::-1], bits)
-            zeros, ones, eta, half = np.zeros(n_reals), np.ones(n_reals), np.full((n, 1), ETA), np.full((n, 1), 0.5)
+            zeros, ones, eta, half = (
+                np.zeros(n_reals),
+                np.ones(n_reals),
+                np.full((n, 1), ETA),
+                np.full((n, 1), 0.5),
+            )
             reals = cross_sbx(reals, zeros, ones, eta, half, half, random_state=random_state)
             pairs = np.where(mating[:, None], np.concatenate((crossed, reals), axis=2), pairs)
         return pairs.reshape(X.shape)
@@ -421,14 +485,18 @@ class MixedMutation(RowMutation):
         super().__init__(prob_var)
         self.n_bits = n_bits
 
-    def mutate(self, problem: Problem, X: Matrix, *, random_state: Generator, algorithm: Algorithm | None) -> Matrix:
+    def mutate(
+        self, problem: Problem, X: Matrix, *, random_state: Generator, algorithm: Algorithm | None
+    ) -> Matrix:
         """Return the mutated rows."""
         bits, reals = X[:, : self.n_bits], X[:, self.n_bits :]
         n, n_reals = reals.shape
         probability = self.get_prob_var(problem, size=n)
         flipped = random_state.random(bits.shape) < probability[:, None]
         zeros, ones, eta = np.zeros(n_reals), np.ones(n_reals), np.full(n, ETA)
-        mutated = mut_pm(reals, zeros, ones, eta, probability, at_least_once=False, random_state=random_state)
+        mutated = mut_pm(
+            reals, zeros, ones, eta, probability, at_least_once=False, random_state=random_state
+        )
         random_state.random(n)  # pymoo draws whether an individual mutates, which all do
         return np.concatenate((np.where(flipped, 1 - bits, bits), mutated), axis=1)
 
@@ -439,7 +507,9 @@ Decay: TypeAlias = Literal["inverse", "exp", "geometric", "linear"]
 Importance: TypeAlias = Literal["share", "accuracy", "scaled"]
 Redundancy: TypeAlias = Literal["share", "mean", "selected"]
 
-GEOMETRIC_RATIO = 0.9  # factor c of decay="geometric", α(t) = cᵗ, which is below 1/100 after 44 generations
+GEOMETRIC_RATIO = (
+    0.9  # factor c of decay="geometric", α(t) = cᵗ, which is below 1/100 after 44 generations
+)
 
 _FORMS: dict[str, Callable[[float, float, Vector], Vector]] = {
     "additive": lambda pm, alpha, degree: pm + alpha * degree,
@@ -505,7 +575,9 @@ def redundancy_degrees(
     [0.5, 0.5, 0.0]
     """
     check_choice(get_args(Redundancy), redundancy=redundancy)
-    correlation = feature_correlations(X.X if isinstance(X, RankingData) else np.asarray(X, np.float64))
+    correlation = feature_correlations(
+        X.X if isinstance(X, RankingData) else np.asarray(X, np.float64)
+    )
     np.fill_diagonal(correlation, 0.0)
     if bit_of is not None:
         of_bit = np.eye(int(np.max(bit_of)) + 1)[np.asarray(bit_of)]
@@ -588,11 +660,19 @@ class AdaptiveBitFlip(BitFlip):
         """
         pm = 1 / X.shape[1] if self.base is None else self.base
         alpha = _DECAYS[self.decay](generation, progress)
-        redundancy = self.redundancy if self.redundancy.ndim == 1 else _shares_of_selected(X, self.redundancy)
-        switch_on, switch_off = (_FORMS[self.form](pm, alpha, degree) for degree in (self.importance, redundancy))
+        redundancy = (
+            self.redundancy
+            if self.redundancy.ndim == 1
+            else _shares_of_selected(X, self.redundancy)
+        )
+        switch_on, switch_off = (
+            _FORMS[self.form](pm, alpha, degree) for degree in (self.importance, redundancy)
+        )
         return np.minimum(1.0, np.where(X, switch_off, switch_on))
 
-    def flip(self, problem: Problem, X: Mask, random_state: Generator, algorithm: Algorithm | None) -> None:
+    def flip(
+        self, problem: Problem, X: Mask, random_state: Generator, algorithm: Algorithm | None
+    ) -> None:
         """Flip bits of the rows in place. `algorithm` gives the generation and the progress."""
         # pymoo counts the initial population as iteration 1, so its first mating happens in iteration 2.
         if algorithm is None:
@@ -600,4 +680,6 @@ class AdaptiveBitFlip(BitFlip):
                 "AdaptiveBitFlip must know how far the search is, which pymoo's MOEAD does not tell its operators; "
                 'use make_algorithm("moead", …) of moerank.evolution, or FeatureSelection(…, adaptive=False)'
             )
-        X ^= random_state.random(X.shape) < self.probabilities(X, algorithm.n_iter - 1, algorithm.termination.perc)
+        X ^= random_state.random(X.shape) < self.probabilities(
+            X, algorithm.n_iter - 1, algorithm.termination.perc
+        )

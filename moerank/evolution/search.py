@@ -136,7 +136,9 @@ class SearchResult:
     def hypervolume(self, reference: ArrayLike) -> Vector:
         """Return the hypervolume of the archive after each generation, against `reference`, one value per objective."""
         fronts = [generation.front for generation in self.history]
-        return np.array([moocore.hypervolume(front, ref=reference) if len(front) else 0.0 for front in fronts])
+        return np.array(
+            [moocore.hypervolume(front, ref=reference) if len(front) else 0.0 for front in fronts]
+        )
 
 
 def search(
@@ -203,7 +205,9 @@ def search(
     if algorithm.problem is not None:
         raise ValueError("search: the algorithm has been set up already; give a new one")
     if type(algorithm.evaluator) is not Evaluator:
-        raise ValueError("search: the algorithm has an evaluator of its own; use pymoo.optimize.minimize for it")
+        raise ValueError(
+            "search: the algorithm has an evaluator of its own; use pymoo.optimize.minimize for it"
+        )
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
     algorithm = deepcopy(algorithm)
     termination = ("n_gen", termination) if isinstance(termination, int) else deepcopy(termination)
@@ -211,20 +215,26 @@ def search(
     evaluator = ArrayEvaluator() if memo is None else memo
     evaluator.callback = partial(_collect, archive, problem.has_constraints())
     evaluator.collect = archive.add
-    algorithm.setup(problem, termination=termination, seed=seed, verbose=verbose, evaluator=evaluator)
+    algorithm.setup(
+        problem, termination=termination, seed=seed, verbose=verbose, evaluator=evaluator
+    )
     if isinstance(algorithm.termination, MaximumGenerationTermination):
         # RVEA takes fewer evaluations than its population for no generation; like all others it must finish the first.
         algorithm.termination.n_max_gen = max(1, algorithm.termination.n_max_gen)
     history: list[Generation] = []
     while algorithm.has_next():
         n_gen = algorithm.n_iter
-        with np.errstate(invalid="ignore"):  # RVEA takes the arc cosine of angles that rounding made larger than 1
+        with np.errstate(
+            invalid="ignore"
+        ):  # RVEA takes the arc cosine of angles that rounding made larger than 1
             algorithm.next()
         if algorithm.n_iter == n_gen:
             # MOEAD evaluates one individual at a time; its generation is still under way.
             continue
         elapsed = time.time() - algorithm.start_time if memo is None else memo.elapsed
-        history.append(Generation(len(history) + 1, evaluator.n_eval, len(evaluator.seen), elapsed, archive.F))
+        history.append(
+            Generation(len(history) + 1, evaluator.n_eval, len(evaluator.seen), elapsed, archive.F)
+        )
         if progress is not None and (memo is None or not memo.repeating):
             progress(min(1.0, algorithm.termination.perc), len(history), evaluator.n_eval)
     if memo is not None and memo.resumed and len(archive):
@@ -236,4 +246,7 @@ def _collect(archive: Archive, constrained: bool, batch: Population) -> None:
     """Add the feasible individuals of an evaluated batch to an archive."""
     feasible = [individual for individual in batch if not constrained or individual.feas]
     if feasible:
-        archive.add([individual.X for individual in feasible], np.array([individual.F for individual in feasible]))
+        archive.add(
+            [individual.X for individual in feasible],
+            np.array([individual.F for individual in feasible]),
+        )

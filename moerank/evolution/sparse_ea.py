@@ -6,7 +6,12 @@ import numpy as np
 from pymoo.core.population import Population
 
 from moerank.arrays import Integers, Mask, Matrix
-from moerank.evolution.bit_search import BitSearch, first_of_equals, front_numbers, select_by_crowding
+from moerank.evolution.bit_search import (
+    BitSearch,
+    first_of_equals,
+    front_numbers,
+    select_by_crowding,
+)
 
 
 class SparseEA(BitSearch):

@@ -10,14 +10,23 @@ from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.evolution.bit_search import BitSearch, are_size, crowding_distances, first_of_equals, without_size
+from moerank.evolution.bit_search import (
+    BitSearch,
+    are_size,
+    crowding_distances,
+    first_of_equals,
+    without_size,
+)
 from moerank.evolution.operators import SubsetSizeSampling, row_digests
 
 MOST_OF_A_SIZE = 3  # members of one size
 MOST_RANKS_AWAY = 5  # ranks between a string and its near mate, in the order of size
 DECIMALS = 12  # to which objectives are compared
 P_FURTHER_MOVE = 1 / 3  # probability of one more move after each
-LEAST_SHARE, MEMORY = 0.05, 0.9  # least share of an operator; weight of earlier successes in each generation
+LEAST_SHARE, MEMORY = (
+    0.05,
+    0.9,
+)  # least share of an operator; weight of earlier successes in each generation
 STALE_GENERATIONS = 12  # without progress, before the search begins anew
 FULL_SIZE_AT = 10_000  # evaluations at which the population has its nominal size
 SMALLEST_SHARE, LARGEST_SHARE = 1 / 4, 4  # sizes of the population as shares of the nominal size
@@ -120,11 +129,17 @@ class Staircase(BitSearch):
         return max(2, int(self.nominal_size * np.clip(growth, SMALLEST_SHARE, LARGEST_SHARE)))
 
     def _forget(self) -> None:
-        self.sent = set(row_digests(np.zeros((1, self.problem.n_var), np.bool_)))  # the empty string is never evaluated
+        self.sent = set(
+            row_digests(np.zeros((1, self.problem.n_var), np.bool_))
+        )  # the empty string is never evaluated
         self.made_by: dict[bytes, int] = {}
 
     def _start(self, n: int) -> Mask:
-        offer = None if "starting paths" in self.without else getattr(self.problem, "starting_strings", None)
+        offer = (
+            None
+            if "starting paths" in self.without
+            else getattr(self.problem, "starting_strings", None)
+        )
         given = np.empty((0, self.problem.n_var), np.bool_) if offer is None else offer(n // 2)
         return np.concatenate((given, self._random_strings(n - len(given))))
 
@@ -132,9 +147,14 @@ class Staircase(BitSearch):
         if given is None:
             return super()._batch(X)
         evaluations = getattr(self.termination, "n_max_evals", FULL_SIZE_AT)
-        has_singles = self.problem.n_var <= SHARE_OF_SINGLES * evaluations and "single ones" not in self.without
+        has_singles = (
+            self.problem.n_var <= SHARE_OF_SINGLES * evaluations
+            and "single ones" not in self.without
+        )
         n_singles = self.problem.n_var if has_singles else 0
-        return super()._batch(np.concatenate((np.eye(n_singles, self.problem.n_var, dtype=np.bool_), X)), given)
+        return super()._batch(
+            np.concatenate((np.eye(n_singles, self.problem.n_var, dtype=np.bool_), X)), given
+        )
 
     def _random_strings(self, n: int) -> Mask:
         largest = getattr(self.problem, "most_ones", None)
@@ -156,7 +176,9 @@ class Staircase(BitSearch):
             operators = self._operators(self.pop_size)
             further = 2 if attempt >= TRIES - 2 and "mutation" not in self.without else 0
             children = self._children(operators, further)
-            for key, child, operator in zip(row_digests(children), children, operators.tolist(), strict=True):
+            for key, child, operator in zip(
+                row_digests(children), children, operators.tolist(), strict=True
+            ):
                 if key not in self.sent and key not in self.made_by:
                     self.made_by[key] = operator
                     rows.append(child)
@@ -185,7 +207,9 @@ class Staircase(BitSearch):
         parents = self._tournament(self.gap, n)
         by_size = self.X.sum(axis=1).argsort(kind="stable")
         rank = by_size.argsort()[parents]
-        away = rng.integers(1, MOST_RANKS_AWAY, n, endpoint=True) * np.where(rng.integers(2, size=n), 1, -1)
+        away = rng.integers(1, MOST_RANKS_AWAY, n, endpoint=True) * np.where(
+            rng.integers(2, size=n), 1, -1
+        )
         near = by_size.take(rank + away, mode="clip")
         is_near = (operators == NEAR) | ((operators == MOVED) & (rng.random(n) < 0.5))
         is_near &= self.is_used[NEAR]
@@ -196,7 +220,10 @@ class Staircase(BitSearch):
         children = np.where(taken, self.X[mates], children)
         flipped = np.flatnonzero(operators == FLIP)
         children[flipped, rng.integers(children.shape[1], size=len(flipped))] ^= True
-        n_moves = np.where(operators == MOVED, rng.geometric(1 - P_FURTHER_MOVE, n), operators == SWAP) + further
+        n_moves = (
+            np.where(operators == MOVED, rng.geometric(1 - P_FURTHER_MOVE, n), operators == SWAP)
+            + further
+        )
         for step in range(int(n_moves.max())):
             rows = np.flatnonzero(n_moves > step)
             kinds = rng.integers(3, size=len(rows))
@@ -208,7 +235,10 @@ class Staircase(BitSearch):
     def _move(self, X: Mask, rows: Integers, kinds: Integers) -> None:
         """Move some strings in place: add a random bit, drop a random one, or both."""
         sizes = X[rows].sum(axis=1)
-        adds, drops = rows[(kinds != DROP) & (sizes < X.shape[1])], rows[(kinds != ADD) & (sizes > 0)]
+        adds, drops = (
+            rows[(kinds != DROP) & (sizes < X.shape[1])],
+            rows[(kinds != ADD) & (sizes > 0)],
+        )
         zeros, ones = self._random_members(~X[adds], 1)[0], self._random_members(X[drops], 1)[0]
         X[adds, zeros], X[drops, ones] = True, False
 
@@ -231,10 +261,14 @@ class Staircase(BitSearch):
                 "members; use another search, such as NSGA-II or SparseEA",
                 stacklevel=2,
             )
-        climbed = moocore.is_nondominated(np.column_stack((sizes, values.round(DECIMALS))))[n_old:].any()
+        climbed = moocore.is_nondominated(np.column_stack((sizes, values.round(DECIMALS))))[
+            n_old:
+        ].any()
         self.stale = 0 if climbed else self.stale + 1
         survivors, self.gap = select_by_gap(sizes, values, self.pop_size, self.most_of_a_size)
-        operators = np.array([self.made_by.get(key, -1) for key in row_digests(X[n_old:])], np.int64)
+        operators = np.array(
+            [self.made_by.get(key, -1) for key in row_digests(X[n_old:])], np.int64
+        )
         successful = operators[survivors[survivors >= n_old] - n_old]
         for sums, counted in ((self.used, operators), (self.survived, successful)):
             sums *= MEMORY
@@ -260,7 +294,9 @@ class Staircase(BitSearch):
     def _set_optimum(self) -> None:
         candidates = Population.merge(self.best, self.pop)
         F = self._arrays(candidates)[1]
-        self.best = self.opt = candidates[F.argmin(axis=0) if F.shape[1] == 1 else moocore.is_nondominated(F)]
+        self.best = self.opt = candidates[
+            F.argmin(axis=0) if F.shape[1] == 1 else moocore.is_nondominated(F)
+        ]
 
 
 def gaps(sizes: Integers, values: Matrix) -> Vector:
@@ -275,12 +311,16 @@ def gaps(sizes: Integers, values: Matrix) -> Vector:
         least = np.full(sizes.max() + 1, np.inf)
         np.minimum.at(least, sizes, values[:, 0])
         return values[:, 0] - np.minimum.accumulate(least)[sizes]
-    falls = reduce(np.minimum, (value[:, None] - value for value in values.T))  # faster than one cube of differences
+    falls = reduce(
+        np.minimum, (value[:, None] - value for value in values.T)
+    )  # faster than one cube of differences
     falls[sizes[None, :] > sizes[:, None]] = -np.inf
     return falls.max(axis=1)
 
 
-def select_by_gap(sizes: Integers, values: Matrix, n: int, most: float = MOST_OF_A_SIZE) -> tuple[Integers, Vector]:
+def select_by_gap(
+    sizes: Integers, values: Matrix, n: int, most: float = MOST_OF_A_SIZE
+) -> tuple[Integers, Vector]:
     """Return the rows of the survivors among all members, at most `most` of a size, and their gaps.
 
     See step 3 of `Staircase`.

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
 
 from moerank.arrays import Floats, Integers, Mask
 from moerank.checks import PLAIN_NAME, Parameters, first_mistake, plain_name, toml_value
@@ -86,7 +94,10 @@ class Deployable:
         assert self.weights is not None
         n = len(self.names)
         scaling = self.scaling or FittedScaling("standard", (0.0,) * n, (1.0,) * n)
-        return [Term(*term) for term in zip(self.names, self.weights, scaling.offset, scaling.scale, strict=True)]
+        return [
+            Term(*term)
+            for term in zip(self.names, self.weights, scaling.offset, scaling.scale, strict=True)
+        ]
 
     @property
     def single_weights(self) -> list[float]:
@@ -98,7 +109,9 @@ class Deployable:
         """Value that stands for a missing one in a search engine: 0 if the training data had no missing values."""
         return 0.0 if self.missing is None else self.missing
 
-    def remarks(self, engine: Literal["solr", "elasticsearch", "vespa"], own: Container[str] = ()) -> list[str]:
+    def remarks(
+        self, engine: Literal["solr", "elasticsearch", "vespa"], own: Container[str] = ()
+    ) -> list[str]:
         """Return the sentences that users should read before they deploy this model to a search engine.
 
         The engine computes features with the names `own` by itself.
@@ -129,7 +142,10 @@ class Deployable:
         elif self.trees is not None:
             columns, thresholds = np.array(self.trees.columns), np.array(self.trees.thresholds)
             by_feature = [thresholds[columns == index] for index in range(len(self.names))]
-            ranges = [(np.abs(own).max(initial=0.0), np.ptp(own) if len(own) else 0.0) for own in by_feature]
+            ranges = [
+                (np.abs(own).max(initial=0.0), np.ptp(own) if len(own) else 0.0)
+                for own in by_feature
+            ]
         far = [size > MOST_OFFSET * spread > 0 for size, spread in ranges]
         coarse = ", ".join(map(repr, compress(self.names, far)))
         sentence = (
@@ -162,7 +178,9 @@ def deployable(model: Model, name: str, features: "Mapping[str, TargetFeature]")
     documents of a query.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise ValueError(f"name must have lower-case letters, digits and _, and begin with a letter, not {name!r}")
+        raise ValueError(
+            f"name must have lower-case letters, digits and _, and begin with a letter, not {name!r}"
+        )
     if reasons := obstacles(model):
         raise ValueError("; ".join(reasons))
     assert not isinstance(model.missing, str)
@@ -172,7 +190,9 @@ def deployable(model: Model, name: str, features: "Mapping[str, TargetFeature]")
         names=model.names,
         weights=model.weights,
         scaling=scaling,
-        trees=None if model.trees is None else _over_raw_values(model.trees, model.columns, scaling),
+        trees=None
+        if model.trees is None
+        else _over_raw_values(model.trees, model.columns, scaling),
         missing=model.missing,
         features=tuple(features.get(own, TargetFeature()) for own in model.names),
         negative=model.negative,
@@ -185,7 +205,9 @@ def obstacles(model: Model) -> list[str]:
     if model.missing_values:
         values = ", ".join(f"{value:g}" for value in model.missing_values)
         remedy = "leave such values out of the index and the data, and train without missing_values"
-        reasons.append(f"{values} counted as missing in training, but is a number to other systems; {remedy}")
+        reasons.append(
+            f"{values} counted as missing in training, but is a number to other systems; {remedy}"
+        )
     if model.weights is None and model.trees is None:
         reasons.append(
             "this model has neither weights nor trees, and cannot be exported; train a linear ranker or LambdaMART on "
@@ -221,7 +243,9 @@ def refused_below_zero(names: Iterable[str]) -> list[str]:
     ] * bool(listed)
 
 
-def _over_raw_values(trees: Forest, columns: tuple[int, ...], scaling: FittedScaling | None) -> Forest:
+def _over_raw_values(
+    trees: Forest, columns: tuple[int, ...], scaling: FittedScaling | None
+) -> Forest:
     """Return the same trees with thresholds for raw values, over the used features only.
 
     A threshold t of scaled values becomes the largest x with (x − offset) / scale ≤ t in floating point, so that the
@@ -233,7 +257,9 @@ def _over_raw_values(trees: Forest, columns: tuple[int, ...], scaling: FittedSca
     if scaling is not None:
         offset, scale = np.array(scaling.offset)[list(used)], np.array(scaling.scale)[list(used)]
         with np.errstate(over="ignore"):
-            thresholds = largest_value(len(used), lambda x: (x - offset) / scale <= thresholds, np.float64)
+            thresholds = largest_value(
+                len(used), lambda x: (x - offset) / scale <= thresholds, np.float64
+            )
     return replace(trees, columns=used, thresholds=tuple(thresholds.tolist()))
 
 
@@ -306,7 +332,9 @@ def engine_names(names: Sequence[str], given: Sequence[str | None]) -> tuple[str
 def single(value: float, what: str) -> float:
     """Return the nearest number of single precision; a larger number is a ValueError, which names `what`."""
     if abs(value) > LARGEST:
-        raise ValueError(f"{what} is {value:g}, too large for single precision; scale the features, and train again")
+        raise ValueError(
+            f"{what} is {value:g}, too large for single precision; scale the features, and train again"
+        )
     return float(np.float32(value))
 
 
@@ -314,7 +342,9 @@ def single_positive(value: float, what: str) -> float:
     """Return the number of single precision nearest to a divisor; 0 is a ValueError, which names `what`."""
     rounded = single(value, what)
     if rounded <= 0.0:
-        raise ValueError(f"{what} is {value:g}, which is 0 in single precision; scale the features, and train again")
+        raise ValueError(
+            f"{what} is {value:g}, which is 0 in single precision; scale the features, and train again"
+        )
     return rounded
 
 
@@ -335,7 +365,9 @@ def single_above(value: float) -> float:
     return float(below if below == np.float32(LARGEST) else np.nextafter(below, np.float32(np.inf)))
 
 
-def largest_value(size: int, holds: Callable[[Floats], Mask], dtype: type[np.float32 | np.float64]) -> Floats:
+def largest_value(
+    size: int, holds: Callable[[Floats], Mask], dtype: type[np.float32 | np.float64]
+) -> Floats:
     """Return the largest finite numbers (size,) for which their conditions hold, or the smallest of all.
 
     ``holds(x)`` tests each number of x (size,) against its own condition, which must also hold for all smaller numbers.
@@ -352,7 +384,10 @@ def largest_value(size: int, holds: Callable[[Floats], Mask], dtype: type[np.flo
     while (least < most).any():
         middle = (least | most) - ((least ^ most) >> 1)  # the mean rounded up, without overflow
         fits = holds(number(middle))
-        least, most = np.where(fits, middle, least), np.where(fits, most, np.maximum(middle - 1, least))
+        least, most = (
+            np.where(fits, middle, least),
+            np.where(fits, most, np.maximum(middle - 1, least)),
+        )
     return number(least)
 
 
@@ -371,7 +406,9 @@ def normaliser(term: Term, kind: str) -> tuple[float, float, float | None]:
     return offset, scale, maximum if abs(divided_by - scale) < CLOSE * scale else None
 
 
-def nested_trees(trees: Forest, leaf: Callable[[int], Node], split: Callable[[int, Node, Node], Node]) -> list[Node]:
+def nested_trees(
+    trees: Forest, leaf: Callable[[int], Node], split: Callable[[int, Node, Node], Node]
+) -> list[Node]:
     """Return the root of each tree as a nested object, built from the leaves up without recursion.
 
     ``leaf(number)`` returns the node of a leaf, ``split(number, left, right)`` that of a split above two nodes.

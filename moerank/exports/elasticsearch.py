@@ -24,13 +24,17 @@ def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
     Numbers that single precision cannot hold are a ValueError. So are training values below 0 of a feature without a
     definition in ``features``, and a number below 0 for missing values in a linear model.
     """
-    remark = "Normalisers need version 1.2.1 of the plugin or later, which is for Elasticsearch 7.7."
+    remark = (
+        "Normalisers need version 1.2.1 of the plugin or later, which is for Elasticsearch 7.7."
+    )
     scaled = ranker.trees is None and ranker.scaling is not None
     system = "Elasticsearch with the plugin elasticsearch-learning-to-rank"
     return _files(ranker, path, system, *([remark] * scaled))
 
 
-def _files(ranker: Deployable, path: Path, system: str, *remarks: str, missing_as_zero: bool = False) -> Deployment:
+def _files(
+    ranker: Deployable, path: Path, system: str, *remarks: str, missing_as_zero: bool = False
+) -> Deployment:
     """Return the feature set and the model, with instructions for a `system` that end with its own remarks."""
     features = path.with_name(f"{path.stem}-features{path.suffix}")
     text = deployable.json_bytes({"featureset": {"features": _feature_set(ranker)}})
@@ -44,7 +48,11 @@ def _files(ranker: Deployable, path: Path, system: str, *remarks: str, missing_a
         named["model"] = _linear(ranker)
     content = deployable.json_bytes({"model": named}, ranker.trees)
     sentences = [*ranker.remarks("elasticsearch"), *remarks]
-    if ranker.trees is None and ranker.absent != 0 and any(entry.elasticsearch for entry in ranker.features):
+    if (
+        ranker.trees is None
+        and ranker.absent != 0
+        and any(entry.elasticsearch for entry in ranker.features)
+    ):
         sentences.append(
             f"A query of --features that does not match counts as 0, not as {ranker.absent:g}: all must match."
         )
@@ -54,13 +62,21 @@ def _files(ranker: Deployable, path: Path, system: str, *remarks: str, missing_a
 
 def _feature_set(ranker: Deployable) -> list[Node]:
     """Return the features: as described by the user, else the value of a field, which must not be below 0."""
-    fields = [name for name, entry in zip(ranker.names, ranker.features, strict=True) if entry.elasticsearch is None]
+    fields = [
+        name
+        for name, entry in zip(ranker.names, ranker.features, strict=True)
+        if entry.elasticsearch is None
+    ]
     if reasons := deployable.refused_below_zero(name for name in fields if name in ranker.negative):
         raise ValueError(reasons[0])
     features: list[Node] = []
     for name, label, entry in zip(ranker.names, ranker.labels, ranker.features, strict=True):
         own = entry.elasticsearch
-        query = own.model_dump(mode="json") if own else {"params": [], "template": _field_value(ranker, name, label)}
+        query = (
+            own.model_dump(mode="json")
+            if own
+            else {"params": [], "template": _field_value(ranker, name, label)}
+        )
         features.append({"name": label, **query})
     return features
 
@@ -68,7 +84,10 @@ def _feature_set(ranker: Deployable) -> list[Node]:
 def _field_value(ranker: Deployable, name: str, field: str) -> Node:
     """Return the query whose score is the value of a field, with a default for documents without a value."""
     if ranker.absent >= 0:
-        value: Node = {"field": field, "missing": deployable.single(ranker.absent, "the number for missing values")}
+        value: Node = {
+            "field": field,
+            "missing": deployable.single(ranker.absent, "the number for missing values"),
+        }
         query: Node = {"match_all": {}}
     elif ranker.trees is not None:  # each split says where an absent value goes
         value, query = {"field": field}, {"exists": {"field": field}}
@@ -77,7 +96,9 @@ def _field_value(ranker: Deployable, name: str, field: str) -> Node:
             f"missing values count as {ranker.absent:g}, but scores of queries are at least 0; define a query for "
             f"{name!r} with --features, or train with another number"
         )
-    return {"function_score": {"query": query, "field_value_factor": value, "boost_mode": "replace"}}
+    return {
+        "function_score": {"query": query, "field_value_factor": value, "boost_mode": "replace"}
+    }
 
 
 def _linear(ranker: Deployable) -> Node:
@@ -121,10 +142,18 @@ def _trees(ranker: Deployable, trees: Forest) -> list[Node]:
 
 def _next_step(ranker: Deployable, features: Path, path: Path, system: str) -> str:
     feature_set = f"{PLUGIN_URL}/_ltr/_featureset/{ranker.name}"
-    params = {name: "TEXT" for entry in ranker.features if entry.elasticsearch for name in entry.elasticsearch.params}
+    params = {
+        name: "TEXT"
+        for entry in ranker.features
+        if entry.elasticsearch
+        for name in entry.elasticsearch.params
+    }
     query = {"sltr": {"model": ranker.name, "params": params}}
     rescore = {"query_weight": 0, "rescore_query_weight": 1, "rescore_query": query}
-    body = {"query": {"match": {"title": "TEXT"}}, "rescore": {"window_size": 100, "query": rescore}}
+    body = {
+        "query": {"match": {"title": "TEXT"}},
+        "rescore": {"window_size": 100, "query": rescore},
+    }
     return "\n".join(
         [
             f"Upload it to {system}. The first command is needed once; delete existing objects of these names first:",
@@ -148,10 +177,17 @@ def opensearch(ranker: Deployable, path: Path) -> Deployment:
     value is 0; earlier versions refuse that key, and versions before 3.2 take an absent value for 0 in any model.
     """
     system = "OpenSearch with the plugin opensearch-learning-to-rank-base"
-    if ranker.trees is None or (ranker.absent >= 0 and not any(entry.elasticsearch for entry in ranker.features)):
+    if ranker.trees is None or (
+        ranker.absent >= 0 and not any(entry.elasticsearch for entry in ranker.features)
+    ):
         return _files(ranker, path, system)
     version, earlier = "3.8", "score them differently."
     if as_zero := ranker.absent == 0:
-        version, earlier = "3.9", "refuse this model. Before 3.2 use the file of --format elasticsearch."
-    remark = f"Use OpenSearch {version} or later for queries without a match: earlier versions {earlier}"
+        version, earlier = (
+            "3.9",
+            "refuse this model. Before 3.2 use the file of --format elasticsearch.",
+        )
+    remark = (
+        f"Use OpenSearch {version} or later for queries without a match: earlier versions {earlier}"
+    )
     return _files(ranker, path, system, remark, missing_as_zero=as_zero)

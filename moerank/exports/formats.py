@@ -135,7 +135,10 @@ def _model_of(solver: Any, member: int | None) -> Model:
             raise ValueError(f"{type(solver).__name__} has no front with members to export")
         check_at_least(0, len(solver.front_support_) - 1, member=member)
         solver = copy.copy(solver)
-        solver.support_, solver.chosen_ = solver.front_support_[member], member  # the trees are those of the chosen one
+        solver.support_, solver.chosen_ = (
+            solver.front_support_[member],
+            member,
+        )  # the trees are those of the chosen one
         if solver.front_coefs_ is not None:
             solver.coef_ = solver.front_coefs_[member]
     names = getattr(solver, "feature_names_in_", range(1, len(solver.support_) + 1))
@@ -147,7 +150,9 @@ def _write(deployment: Deployment) -> None:
     for path, content in deployment.files.items():
         with suppress(FileNotFoundError, NotADirectoryError), open_regular(path) as file:
             if file.read(len(content) + 1) != content:
-                raise ValueError(f"{path} exists with other content; remove it, or choose another file with --out")
+                raise ValueError(
+                    f"{path} exists with other content; remove it, or choose another file with --out"
+                )
     for path, content in deployment.files.items():
         prepare_folder(path.parent)
         replace_file(path, content)

@@ -20,7 +20,11 @@ TREES_RULE = (
 def plain_json(ranker: Deployable, path: Path) -> Deployment:
     """Return a model with a sentence that says how to compute its scores."""
     linear = ranker.weights is not None
-    features = [term._asdict() for term in ranker.terms] if linear else [{"name": name} for name in ranker.names]
+    features = (
+        [term._asdict() for term in ranker.terms]
+        if linear
+        else [{"name": name} for name in ranker.names]
+    )
     values: Node = {
         "format": JSON_FORMAT,
         "moerank": VERSION,
@@ -31,7 +35,9 @@ def plain_json(ranker: Deployable, path: Path) -> Deployment:
         "features": features,
     }
     if ranker.trees is not None:
-        values["trees"] = {entry.name: getattr(ranker.trees, entry.name) for entry in fields(ranker.trees)}
+        values["trees"] = {
+            entry.name: getattr(ranker.trees, entry.name) for entry in fields(ranker.trees)
+        }
     step = (
         f"Read {path.name} in your own system: its entry score says how to compute scores, and missing is the number "
         "for missing values (null: the training data had none).\n"

@@ -31,7 +31,9 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
         import onnx
         from onnx import helper, numpy_helper
     except ImportError:
-        raise ImportError("ONNX needs the package onnx, which is not installed: pip install 'moerank[onnx]'") from None
+        raise ImportError(
+            "ONNX needs the package onnx, which is not installed: pip install 'moerank[onnx]'"
+        ) from None
 
     constants: list[onnx.TensorProto] = []
     nodes: list[onnx.NodeProto] = []
@@ -46,22 +48,36 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
 
     values = "X"
     if ranker.missing is not None:
-        value = constant("missing", deployable.single(ranker.missing, "the number for missing values"))
+        value = constant(
+            "missing", deployable.single(ranker.missing, "the number for missing values")
+        )
         values = add("Where", [add("IsNaN", ["X"], "is_missing"), value, "X"], "complete")
     if ranker.trees is not None:
         add("TreeEnsembleRegressor", [values], "sum", domain="ai.onnx.ml", **_trees(ranker.trees))
         # Trees treat NaN as a large number: adding 0 times the values makes the score NaN instead.
         zeros = add("Mul", [values, constant("zero", 0.0)], "zeros")
-        add("Add", ["sum", add("ReduceSum", [zeros, constant("axes", [1], np.int64)], "nothing")], "score")
+        add(
+            "Add",
+            ["sum", add("ReduceSum", [zeros, constant("axes", [1], np.int64)], "nothing")],
+            "score",
+        )
     else:
         if ranker.scaling is not None:
-            offset = [deployable.single(term.offset, f"the offset of {term.name!r}") for term in ranker.terms]
-            scale = [deployable.single_positive(term.scale, f"the scale of {term.name!r}") for term in ranker.terms]
+            offset = [
+                deployable.single(term.offset, f"the offset of {term.name!r}")
+                for term in ranker.terms
+            ]
+            scale = [
+                deployable.single_positive(term.scale, f"the scale of {term.name!r}")
+                for term in ranker.terms
+            ]
             moved = add("Sub", [values, constant("offset", offset)], "moved")
             values = add("Div", [moved, constant("scale", scale)], "scaled")
         weights = [[weight] for weight in ranker.single_weights]
         add("MatMul", [values, constant("weights", weights)], "score")
-    table = helper.make_tensor_value_info("X", onnx.TensorProto.FLOAT, ["n_documents", len(ranker.names)])
+    table = helper.make_tensor_value_info(
+        "X", onnx.TensorProto.FLOAT, ["n_documents", len(ranker.names)]
+    )
     score = helper.make_tensor_value_info("score", onnx.TensorProto.FLOAT, ["n_documents", 1])
     model = helper.make_model(
         helper.make_graph(nodes, ranker.name, [table], [score], constants),
@@ -94,9 +110,16 @@ def _trees(trees: Forest) -> Node:
                 targets.append((tree, number, deployable.single(trees.leaves[-1 - node], "a leaf")))
             else:
                 threshold = deployable.single_at_most(trees.thresholds[node])
-                nodes.append((tree, number, trees.columns[node], threshold, "BRANCH_LEQ", below, below + 1))
+                nodes.append(
+                    (tree, number, trees.columns[node], threshold, "BRANCH_LEQ", below, below + 1)
+                )
     names = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
-    lists: Node = {f"nodes_{name}": list(values) for name, values in zip(names, zip(*nodes, strict=True), strict=True)}
+    lists: Node = {
+        f"nodes_{name}": list(values)
+        for name, values in zip(names, zip(*nodes, strict=True), strict=True)
+    }
     of_leaves = zip(("treeids", "nodeids", "weights"), zip(*targets, strict=True), strict=True)
-    lists |= {f"target_{name}": list(values) for name, values in of_leaves} | {"target_ids": [0] * len(targets)}
+    lists |= {f"target_{name}": list(values) for name, values in of_leaves} | {
+        "target_ids": [0] * len(targets)
+    }
     return lists | {"n_targets": 1, "aggregate_function": "SUM", "post_transform": "NONE"}

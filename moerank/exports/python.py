@@ -66,8 +66,12 @@ def python(ranker: Deployable, path: Path) -> Deployment:
         text += TREES_CODE.format(**{name: getattr(trees, name) for name in lists})
     else:
         kinds = ("weight", "offset", "scale")
-        columns = {f"{kind}s": tuple(float(getattr(term, kind)) for term in ranker.terms) for kind in kinds}
-        text += LINEAR_CODE.format(**columns)  # Python's own numbers, because numpy's are printed as calls
+        columns = {
+            f"{kind}s": tuple(float(getattr(term, kind)) for term in ranker.terms) for kind in kinds
+        }
+        text += LINEAR_CODE.format(
+            **columns
+        )  # Python's own numbers, because numpy's are printed as calls
     step = (
         f"Import score from {path.name}, and call it with the features of a document, a mapping of names to numbers.\n"
         "Check that it gets raw values, as in the training data before scaling."

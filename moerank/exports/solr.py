@@ -33,11 +33,22 @@ def solr(ranker: Deployable, path: Path) -> Deployment:
     Numbers that single precision cannot hold are a ValueError.
     """
     store = path.with_name(f"{path.stem}-features{path.suffix}")
-    kind, features, params = _linear(ranker) if ranker.trees is None else _trees(ranker, ranker.trees)
+    kind, features, params = (
+        _linear(ranker) if ranker.trees is None else _trees(ranker, ranker.trees)
+    )
     class_name = f"{PACKAGE}.model.{kind}"
-    model: Node = dict(store=ranker.name, name=ranker.name, **{"class": class_name}, features=features, params=params)
+    model: Node = dict(
+        store=ranker.name,
+        name=ranker.name,
+        **{"class": class_name},
+        features=features,
+        params=params,
+    )
     content = deployable.json_bytes(model, ranker.trees)
-    return Deployment({store: deployable.json_bytes(_store(ranker)), path: content}, _next_step(ranker, store, path))
+    return Deployment(
+        {store: deployable.json_bytes(_store(ranker)), path: content},
+        _next_step(ranker, store, path),
+    )
 
 
 def _store(ranker: Deployable) -> list[Node]:
@@ -56,7 +67,9 @@ def _store(ranker: Deployable) -> list[Node]:
         if params.get("defaultValue") == "NaN":
             params["defaultValue"] = absent
         class_name = name if "." in name else f"{PACKAGE}.feature.{name}"
-        features.append({"store": ranker.name, "name": label, "class": class_name, "params": params})
+        features.append(
+            {"store": ranker.name, "name": label, "class": class_name, "params": params}
+        )
     return features
 
 
@@ -66,14 +79,24 @@ def _linear(ranker: Deployable) -> tuple[str, list[Node], Node]:
     if ranker.scaling is not None:
         for feature, term in zip(features, ranker.terms, strict=True):
             feature["norm"] = _normaliser(*deployable.normaliser(term, ranker.scaling.kind))
-    return "LinearModel", features, {"weights": dict(zip(ranker.labels, ranker.single_weights, strict=True))}
+    return (
+        "LinearModel",
+        features,
+        {"weights": dict(zip(ranker.labels, ranker.single_weights, strict=True))},
+    )
 
 
 def _normaliser(offset: float, scale: float, maximum: float | None) -> Node:
     """Return Solr's normaliser of a feature: (x − min) / (max − min) or (x − avg) / std."""
     if maximum is not None:
-        return {"class": f"{PACKAGE}.norm.MinMaxNormalizer", "params": {"min": repr(offset), "max": repr(maximum)}}
-    return {"class": f"{PACKAGE}.norm.StandardNormalizer", "params": {"avg": repr(offset), "std": repr(scale)}}
+        return {
+            "class": f"{PACKAGE}.norm.MinMaxNormalizer",
+            "params": {"min": repr(offset), "max": repr(maximum)},
+        }
+    return {
+        "class": f"{PACKAGE}.norm.StandardNormalizer",
+        "params": {"avg": repr(offset), "std": repr(scale)},
+    }
 
 
 def _trees(ranker: Deployable, trees: Forest) -> tuple[str, list[Node], Node]:
@@ -86,7 +109,12 @@ def _trees(ranker: Deployable, trees: Forest) -> tuple[str, list[Node], Node]:
 
     def split(number: int, left: Node, right: Node) -> Node:
         feature = ranker.labels[trees.columns[number]]
-        return {"feature": feature, "threshold": repr(thresholds[number]), "left": left, "right": right}
+        return {
+            "feature": feature,
+            "threshold": repr(thresholds[number]),
+            "left": left,
+            "right": right,
+        }
 
     features: list[Node] = [{"name": label} for label in ranker.labels]
     roots = [{"weight": "1", "root": root} for root in deployable.nested_trees(trees, leaf, split)]
@@ -106,7 +134,9 @@ def _too_small(ranker: Deployable, trees: Forest) -> list[str]:
     names = []
     for index, name in enumerate(ranker.names):
         own = np.equal(trees.columns, index)
-        if own.any() and miss[own].max() > MOST_MISSED * np.ptp(wanted[own]) > 0:  # a single threshold has no spread
+        if (
+            own.any() and miss[own].max() > MOST_MISSED * np.ptp(wanted[own]) > 0
+        ):  # a single threshold has no spread
             names.append(repr(name))
     sentence = (
         f"Solr adds 1e-6 to thresholds, after which single precision hardly tells the values of {', '.join(names)} "
@@ -117,12 +147,18 @@ def _too_small(ranker: Deployable, trees: Forest) -> list[str]:
 
 def _next_step(ranker: Deployable, store: Path, path: Path) -> str:
     described = [entry.solr.params for entry in ranker.features if entry.solr]
-    parameters = sorted(set(re.findall(r"\$\{(\w+)", json.dumps(described))))  # of the request, such as ${user_query}
-    rerank = " ".join([f"!ltr model={ranker.name} reRankDocs=100", *(f'efi.{name}="TEXT"' for name in parameters)])
+    parameters = sorted(
+        set(re.findall(r"\$\{(\w+)", json.dumps(described)))
+    )  # of the request, such as ${user_query}
+    rerank = " ".join(
+        [f"!ltr model={ranker.name} reRankDocs=100", *(f'efi.{name}="TEXT"' for name in parameters)]
+    )
     put = ["curl", "-X", "PUT", "-H", "Content-type: application/json"]
     values = ("q=TEXT", f"rq={{{rerank}}}", "fl=id,score,[features]")
     query = [word for value in values for word in ("--data-urlencode", value)]
-    remarks = ranker.remarks("solr") + ([] if ranker.trees is None else _too_small(ranker, ranker.trees))
+    remarks = ranker.remarks("solr") + (
+        [] if ranker.trees is None else _too_small(ranker, ranker.trees)
+    )
     if ranker.absent != 0 and not all("defaultValue" in params for params in described):
         remarks.append(
             f"A feature of --features without defaultValue counts as 0 where it has no value, not as {ranker.absent:g}."

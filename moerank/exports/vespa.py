@@ -8,7 +8,14 @@ written; values of float fields then take the same branches.
 import re
 from pathlib import Path
 
-from moerank.exports.deployable import Deployable, Deployment, Node, json_bytes, nested_trees, single_above
+from moerank.exports.deployable import (
+    Deployable,
+    Deployment,
+    Node,
+    json_bytes,
+    nested_trees,
+    single_above,
+)
 from moerank.rankers.model import Forest
 
 PROFILE = """\
@@ -41,7 +48,9 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
     files: dict[Path, bytes] = {}
     functions, own = [f"f_{label}" for label in ranker.labels], _rank_features(ranker)
     profile = []
-    for function, label, name, entry in zip(functions, ranker.labels, ranker.names, ranker.features, strict=True):
+    for function, label, name, entry in zip(
+        functions, ranker.labels, ranker.names, ranker.features, strict=True
+    ):
         value = entry.vespa or (name if name in own else f"attribute({label})")
         expression = f"if (isNan({value}), {_number(ranker.absent)}, {value})"
         profile.append(FUNCTION.format(name=function, expression=expression))
@@ -56,11 +65,16 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
     else:
         form = "{} * {}" if ranker.scaling is None else "{} * (({} - {}) / {})"
         terms = zip(ranker.terms, functions, strict=True)
-        summands = [form.format(_number(t.weight), value, _number(t.offset), _number(t.scale)) for t, value in terms]
+        summands = [
+            form.format(_number(t.weight), value, _number(t.offset), _number(t.scale))
+            for t, value in terms
+        ]
         expression = " +\n            ".join(summands)
     profile.append(FUNCTION.format(name=f"score_{ranker.name}", expression=expression))
     matched = "\n        ".join(functions)
-    files[path] = PROFILE.format(name=ranker.name, functions="".join(profile).rstrip(), features=matched).encode()
+    files[path] = PROFILE.format(
+        name=ranker.name, functions="".join(profile).rstrip(), features=matched
+    ).encode()
     return Deployment(files, _next_step(ranker, path))
 
 

@@ -28,7 +28,9 @@ class RunFigure:
     """A figure of one run."""
 
     source: str  # "file:function" in this package; the function takes a result
-    shows: Callable[[Result], bool] = lambda result: True  # whether the result has data for the figure
+    shows: Callable[[Result], bool] = lambda result: (
+        True
+    )  # whether the result has data for the figure
 
     def draw(self, result: Result, paper: Mapping[str, Any] | None = None) -> Figure:
         """Draw the figure; `paper` has the arguments of `moerank.figures.style.Paper`: title, width and names."""
@@ -65,8 +67,12 @@ class StudyFigure:
     source: str  # "file:function" in this package; the function takes a view and the options that its file describes
     section: str  # section of the reports with this figure: results, features or ablations
     takes: tuple[Literal["fold", "metric", "count"], ...] = ()  # the options that apply
-    of_chosen: bool = False  # True if it shows only chosen members, for which studies store all metrics
-    reported: Callable[[Results], bool] = bool  # whether reports show the figure for these results of one problem
+    of_chosen: bool = (
+        False  # True if it shows only chosen members, for which studies store all metrics
+    )
+    reported: Callable[[Results], bool] = (
+        bool  # whether reports show the figure for these results of one problem
+    )
 
     @property
     def caption(self) -> str:
@@ -105,7 +111,9 @@ class StudyFigure:
         if metric is not None:
             metric = mine.named_metric(metric, mine.all_metrics if self.of_chosen else mine.metrics)
         if fold is not None and fold not in mine.folds:
-            raise ValueError(f"fold {fold} has no finished cell; choose one of {', '.join(map(str, mine.folds))}")
+            raise ValueError(
+                f"fold {fold} has no finished cell; choose one of {', '.join(map(str, mine.folds))}"
+            )
         shown = mine.among(solvers)
         given = (paper or {}).get("names", {})
         for name in given:
@@ -113,12 +121,21 @@ class StudyFigure:
         names: dict[str, str] = {}
         for labels in mine.ablations:
             base, *variants = labels
-            names |= {variant: f"{base} {labels[variant]}" for variant in variants if "[" in variant}
+            names |= {
+                variant: f"{base} {labels[variant]}" for variant in variants if "[" in variant
+            }
         paper = {**(paper or {}), "names": {**names, **given}}
-        return _draw(self.source, View(shown, problem, solvers, fold, metric or shown.metric), paper, **options)
+        return _draw(
+            self.source,
+            View(shown, problem, solvers, fold, metric or shown.metric),
+            paper,
+            **options,
+        )
 
 
-def _draw(source: str, data: object, paper: Mapping[str, Any] | None = None, **options: object) -> Figure:
+def _draw(
+    source: str, data: object, paper: Mapping[str, Any] | None = None, **options: object
+) -> Figure:
     from moerank.figures.style import Paper, in_style
 
     with in_style(Paper(**paper or {})):
@@ -127,13 +144,19 @@ def _draw(source: str, data: object, paper: Mapping[str, Any] | None = None, **o
 
 # The figures of one run by name.
 RUN_FIGURES = {
-    "certificate": RunFigure("certificate_of_run:certificate_figure", lambda result: result.certificate is not None),
-    "convergence": RunFigure("hypervolume_of_study:convergence_figure", lambda result: bool(result.convergence)),
+    "certificate": RunFigure(
+        "certificate_of_run:certificate_figure", lambda result: result.certificate is not None
+    ),
+    "convergence": RunFigure(
+        "hypervolume_of_study:convergence_figure", lambda result: bool(result.convergence)
+    ),
     "features": RunFigure("features_of_run:features_figure"),
     "front": RunFigure("front_of_run:front_figure"),
     "objectives": RunFigure(
         "objectives_of_study:run_objectives_figure",
-        lambda result: min(len(result.objectives), len(result.front)) > 1 and bool(result.further_objectives),
+        lambda result: (
+            min(len(result.objectives), len(result.front)) > 1 and bool(result.further_objectives)
+        ),
     ),
     "shapes": RunFigure("shapes_of_run:shapes_figure", lambda result: bool(result.shapes)),
 }
@@ -156,7 +179,10 @@ FIGURES = {
     "instances": StudyFigure("instances_of_study:instances_figure", "results"),
     "frequency": StudyFigure("frequency_of_study:frequency_figure", "features"),
     "shapes": StudyFigure(
-        "shapes_of_run:shapes_of_study", "features", ("fold",), reported=lambda mine: any(run.shapes for run in mine)
+        "shapes_of_run:shapes_of_study",
+        "features",
+        ("fold",),
+        reported=lambda mine: any(run.shapes for run in mine),
     ),
 }
 
@@ -180,7 +206,11 @@ SEARCH_FIGURES = {
 
 
 def draw_searches(
-    study: SearchStudy, name: str = "hypervolume", problem: str | None = None, count: str = "evaluations", **paper: Any
+    study: SearchStudy,
+    name: str = "hypervolume",
+    problem: str | None = None,
+    count: str = "evaluations",
+    **paper: Any,
 ) -> Figure:
     """Draw a figure of a study of searches.
 

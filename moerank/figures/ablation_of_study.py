@@ -24,15 +24,24 @@ def ablation_figure(view: View) -> Figure:
     The solvers are those of the first ablation of the study; others can be selected, the base first.
     """
     finished = view.results.solvers
-    ablations = [names for names in view.results.ablations if len({*finished}.intersection(names)) > 1]
+    ablations = [
+        names for names in view.results.ablations if len({*finished}.intersection(names)) > 1
+    ]
     if not (ablations or view.solvers):
-        raise NoResultsError(f"the study of {view.where} has no ablations; add them with moerank study … --ablate")
+        raise NoResultsError(
+            f"the study of {view.where} has no ablations; add them with moerank study … --ablate"
+        )
     names = ablations[0] if ablations else {solver: solver for solver in view.solvers}
-    view, apart = same_goal(replace(view, results=view.results.among([name for name in names if name in finished])))
+    view, apart = same_goal(
+        replace(view, results=view.results.among([name for name in names if name in finished]))
+    )
     shown, full = view.results, next(iter(names))
     titles = {names[solver]: folds for solver, folds in shown.by_solver().items()}
     fold = view.fold_of(shown)
-    columns = {f"Fronts of fold {fold}, first seed": "", "Training, mean of all folds and seeds": "train"}
+    columns = {
+        f"Fronts of fold {fold}, first seed": "",
+        "Training, mean of all folds and seeds": "train",
+    }
     columns["Test, the same members"] = "test"
     # A front in more than two objectives is not a curve in two of them.
     style = {"linestyle": "none"} if shown.further_objectives else {"drawstyle": "steps-post"}

@@ -22,7 +22,9 @@ PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
 MOST_PUBLISHED = 4
 
 
-def accuracy_figure(view: View, *, exact: bool = False, limits: tuple[float, float] | None = None) -> Figure:
+def accuracy_figure(
+    view: View, *, exact: bool = False, limits: tuple[float, float] | None = None
+) -> Figure:
     """Draw the test metric of the ranker that validation chooses among those with at most k features, as a mean.
 
     With `exact`, it has exactly k features, as the papers draw it, where all runs have such a ranker.
@@ -35,7 +37,10 @@ def accuracy_figure(view: View, *, exact: bool = False, limits: tuple[float, flo
     by_solver, metric = view.results.by_solver(), view.metric
     means = view.results.means()[0][["n_features", f"test {metric}"]].T.to_dict("list")
     offering = {solver: folds for solver, folds in by_solver.items() if offers_sizes(folds)}
-    curves = {solver: mean_by_size(folds, "test", metric, exact=exact) for solver, folds in offering.items()}
+    curves = {
+        solver: mean_by_size(folds, "test", metric, exact=exact)
+        for solver, folds in offering.items()
+    }
     first = next(iter(by_validation(view.results)), None)
     points = {solver: point for solver, point in means.items() if solver not in curves}
     published: dict[str, list[tuple[float, float]]] = {}
@@ -45,7 +50,9 @@ def accuracy_figure(view: View, *, exact: bool = False, limits: tuple[float, flo
             published.setdefault(f"{entry.method}, published", []).append((entry.features, value))
     values = {**curves, **{solver: np.array([value]) for solver, (_, value) in points.items()}}
     folds = ", ".join(map(str, view.results.folds))
-    limits = limits or limits_of(values, [value for pairs in published.values() for _, value in pairs])
+    limits = limits or limits_of(
+        values, [value for pairs in published.values() for _, value in pairs]
+    )
 
     def draw(look: Look) -> None:
         if look.label in curves:
@@ -60,7 +67,13 @@ def accuracy_figure(view: View, *, exact: bool = False, limits: tuple[float, flo
 
     def prepare(axes: Axes, _: str) -> None:
         for (label, pairs), marker in zip(published.items(), cycle(PUBLISHED), strict=False):
-            style: Style = {"marker": marker, "markersize": 5, "color": GREY, "linewidth": 0.7, "zorder": 3}
+            style: Style = {
+                "marker": marker,
+                "markersize": 5,
+                "color": GREY,
+                "linewidth": 0.7,
+                "zorder": 3,
+            }
             line = "-" if len(pairs) > 1 else "none"
             one_name = "published" if label == next(iter(published)) else "_published"
             shown = label if len(published) <= MOST_PUBLISHED else one_name
@@ -76,7 +89,9 @@ def accuracy_figure(view: View, *, exact: bool = False, limits: tuple[float, flo
         labels=("Number of features" + ", at most" * (not exact), f"Test {metric}"),
         notes=[
             errors_noted(view.results, metric),
-            f"Published: all folds, by the papers' programs. Ours: fold {folds}." if published else "",
+            f"Published: all folds, by the papers' programs. Ours: fold {folds}."
+            if published
+            else "",
             named("Some values lie beyond the axis", beyond(values, limits)),
         ],
         prepare=prepare,

@@ -11,7 +11,15 @@ from matplotlib.figure import Figure
 
 from moerank.arrays import Array, Matrix, Vector
 from moerank.figures import View
-from moerank.figures.panels import MOST_LINES, Look, apart_from_first, named, panels_figure, same_goal, title_of
+from moerank.figures.panels import (
+    MOST_LINES,
+    Look,
+    apart_from_first,
+    named,
+    panels_figure,
+    same_goal,
+    title_of,
+)
 from moerank.mofsrank.objectives import FRONT
 from moerank.mofsrank.stage import Stage
 from moerank.statistics import attainment_surfaces
@@ -32,19 +40,34 @@ def attainment_figure(view: View) -> Figure:
             f"attainment surfaces show number of features and error, but {view.where} has {', '.join(objectives)}"
         )
     by_solver, fold = view.results.by_solver(), view.fold_of(view.results)
-    seeded = {solver: folds[fold] for solver, folds in by_solver.items() if len(folds.get(fold, ())) > 1}
-    runs = {solver: seeds for solver, seeds in seeded.items() if any(len(run.front) > 1 for run in seeds)}
+    seeded = {
+        solver: folds[fold] for solver, folds in by_solver.items() if len(folds.get(fold, ())) > 1
+    }
+    runs = {
+        solver: seeds
+        for solver, seeds in seeded.items()
+        if any(len(run.front) > 1 for run in seeds)
+    }
     if not runs:
         raise NoResultsError(
             f"no solver ran with several seeds and offers several sizes on fold {fold} of {view.where}"
         )
     fronts = {solver: [front_points(run) for run in seeds] for solver, seeds in runs.items()}
-    largest = max(len(member.features) for seeds in runs.values() for run in seeds for member in run.front)
-    ends = {solver: view.results.by_run(solver, lambda run: front_points(run)[:, 1].min()) for solver in runs}
+    largest = max(
+        len(member.features) for seeds in runs.values() for run in seeds for member in run.front
+    )
+    ends = {
+        solver: view.results.by_run(solver, lambda run: front_points(run)[:, 1].min())
+        for solver in runs
+    }
     shown, finding = apart_from_first(ends, largest=False)
 
-    single = named("Not drawn, because they have a single seed", [s for s in by_solver if s not in seeded])
-    sizeless = named("Not drawn, because they offer a single size", [s for s in seeded if s not in runs])
+    single = named(
+        "Not drawn, because they have a single seed", [s for s in by_solver if s not in seeded]
+    )
+    sizeless = named(
+        "Not drawn, because they offer a single size", [s for s in seeded if s not in runs]
+    )
     numbers = sorted({len(seeds) for seeds in runs.values()})
     seeds = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
     return panels_figure(
@@ -58,7 +81,9 @@ def attainment_figure(view: View) -> Figure:
     )
 
 
-def surface_drawer(fronts: Mapping[str, Sequence[Matrix]], x: Array, *, upwards: bool) -> Callable[[Look], None]:
+def surface_drawer(
+    fronts: Mapping[str, Sequence[Matrix]], x: Array, *, upwards: bool
+) -> Callable[[Look], None]:
     """Return a function that draws the median surface of some fronts at `x` with a band; `upwards` turns 1 − metric."""
     surfaces = {name: attainment_surfaces(mine) for name, mine in fronts.items()}
 
@@ -76,7 +101,9 @@ def surfaces_figure(study: SearchStudy, problem: str | None, count: str) -> Figu
     name = problem or next(iter(study.targets()))
     stage = study.problems[name]
     if stage.n_obj != 2:
-        raise NoResultsError(f"attainment surfaces show two objectives, and {name} has {stage.n_obj}")
+        raise NoResultsError(
+            f"attainment surfaces show two objectives, and {name} has {stage.n_obj}"
+        )
     fronts: dict[str, list[Matrix]] = {}
     for cell, run in study.runs().items():
         if cell.problem_name == name:

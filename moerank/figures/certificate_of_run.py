@@ -18,11 +18,16 @@ def certificate_figure(result: Result) -> Figure:
     figure, axes = one_panel(2.8)
     axes.plot(certificate.sizes, certificate.best, color="black", linewidth=1, label="best subset")
     if len(certificate.proved) < len(certificate.sizes):
-        axes.fill_between(certificate.sizes, certificate.bounds, certificate.best, color="0.8", label="not proved")
+        axes.fill_between(
+            certificate.sizes, certificate.bounds, certificate.best, color="0.8", label="not proved"
+        )
     look = {"marker": "o", "linestyle": "none", "markersize": 3, "color": LINES["train"]["color"]}
     axes.plot(sizes, certificate.losses, label="members", **look)
     axes.plot(sizes[[result.chosen]], [certificate.losses[result.chosen]], label="chosen", **RING)
-    axes.set(xlabel=f"Number of {'groups' if certificate.groups else 'features'}", ylabel="Training loss of RankRLS")
+    axes.set(
+        xlabel=f"Number of {'groups' if certificate.groups else 'features'}",
+        ylabel="Training loss of RankRLS",
+    )
     put_ticks(axes, nbins=5)
     figure.legend(loc="outside upper center", ncols=3, columnspacing=1.0)
     return figure

@@ -36,7 +36,10 @@ def cost_figure(view: View) -> Figure:
         finding=f"Test {metric} and training time of {len(by_solver)} solvers",
         height=2.2,
         labels=("Processor seconds of tuning and training", f"Test {metric}"),
-        notes=[errors_noted(view.results, metric), named("Some values lie beyond the axis", beyond(values, limits))],
+        notes=[
+            errors_noted(view.results, metric),
+            named("Some values lie beyond the axis", beyond(values, limits)),
+        ],
     )
     (axes,) = figure.axes
     axes.set_ylim(*limits)

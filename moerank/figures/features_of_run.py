@@ -20,7 +20,10 @@ def features_figure(result: Result) -> Figure:
     for column, member in enumerate(result.front):
         used[member.features, column] = True
     figure = _matrix(result, used) if result.grid is None else _image(result, used, result.grid)
-    noun, most = "features" if result.grid is None else "pixels", int((used.mean(axis=1) > 0.5).sum())
+    noun, most = (
+        "features" if result.grid is None else "pixels",
+        int((used.mean(axis=1) > 0.5).sum()),
+    )
     chosen = f"{len(result.best.features)} of {result.n_allowed} {noun} are chosen"
     put_title(figure, f"{chosen}; {most} {noun} are in most sets of the front")
     return figure
@@ -34,7 +37,9 @@ def _matrix(result: Result, used: Mask) -> Figure:
     cells[:, result.chosen] *= 2
     n_rows, n_members = cells.shape
     figure, axes = one_panel(0.9 + 0.13 * n_rows)
-    axes.imshow(cells, cmap=ListedColormap(["white", "#56B4E9", "black"]), vmin=0, vmax=2, aspect="auto")
+    axes.imshow(
+        cells, cmap=ListedColormap(["white", "#56B4E9", "black"]), vmin=0, vmax=2, aspect="auto"
+    )
     # White lines between the cells make them countable.
     axes.vlines(np.arange(n_members + 1) - 0.5, -0.5, n_rows - 0.5, color="white", linewidth=0.6)
     axes.hlines(np.arange(n_rows + 1) - 0.5, -0.5, n_members - 0.5, color="white", linewidth=0.6)
@@ -52,7 +57,9 @@ def _image(result: Result, used: Mask, grid: tuple[int, int]) -> Figure:
     figure, axes = one_panel(0.82 * WIDTH * grid[0] / grid[1])
     share = axes.imshow(used.mean(axis=1).reshape(grid), cmap="Greys", vmin=0, vmax=1)
     rows, columns = np.divmod(result.best.features, grid[1])
-    axes.plot(columns, rows, "o", color=CHOSEN, markersize=7, markeredgecolor="white")  # visible on black, and in grey
+    axes.plot(
+        columns, rows, "o", color=CHOSEN, markersize=7, markeredgecolor="white"
+    )  # visible on black, and in grey
     axes.set_xticks(range(grid[1]), [str(number + 1) for number in range(grid[1])])
     axes.set_yticks(range(grid[0]), [str(number + 1) for number in range(grid[0])])
     axes.tick_params(length=0)

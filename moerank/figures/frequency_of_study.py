@@ -44,33 +44,63 @@ def frequency_figure(view: View) -> Figure:
     selecting = [solver for solver, folds in by_solver.items() if offers_sizes(folds)]
     if not selecting:
         raise NoResultsError(f"no solver of the study of {view.where} selects features")
-    chosen = {s: [run.best.features for runs in by_solver[s].values() for run in runs] for s in selecting}
+    chosen = {
+        s: [run.best.features for runs in by_solver[s].values() for run in runs] for s in selecting
+    }
     rows = np.arange(len(names))
-    share = np.transpose([np.mean([np.isin(rows, features) for features in runs], axis=0) for runs in chosen.values()])
+    share = np.transpose(
+        [
+            np.mean([np.isin(rows, features) for features in runs], axis=0)
+            for runs in chosen.values()
+        ]
+    )
     shown = best_of_families(view.results, selecting)
     cells = share[:, [selecting.index(solver) for solver in shown]]
-    order = np.argsort(-cells.sum(axis=1), kind="stable")[: min(int((cells > 0).any(axis=1).sum()), MOST_FREQUENT)]
+    order = np.argsort(-cells.sum(axis=1), kind="stable")[
+        : min(int((cells > 0).any(axis=1).sum()), MOST_FREQUENT)
+    ]
     often, cells = int((share[order[0]] > 0.5).sum()), cells[order]
     figure, axes = one_panel(2.0 + FEATURE_HEIGHT * len(order))
     axes.imshow(cells, cmap="Greys", vmin=0, vmax=1, aspect="auto")
     for (row, column), value in np.ndenumerate(cells):
         colour = "white" if value > 0.5 else "black"
-        axes.text(column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=6, color=colour)
+        axes.text(
+            column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=6, color=colour
+        )
     stable = [_stability(chosen[solver], len(names)) for solver in shown]
-    heads = [f"{fill(renamed(solver), HEAD_LENGTH)}\n{index}" for solver, index in zip(shown, stable, strict=True)]
+    heads = [
+        f"{fill(renamed(solver), HEAD_LENGTH)}\n{index}"
+        for solver, index in zip(shown, stable, strict=True)
+    ]
     axes.set_xticks(range(len(shown)), heads, fontsize=6, rotation=90 if len(shown) > 4 else 0)
     labels = [f"feature {name}" if name.isdigit() else name for name in (names[i] for i in order)]
-    labels = [label if len(label) <= NAME_LENGTH else f"{label[: NAME_LENGTH - 1]}…" for label in labels]
+    labels = [
+        label if len(label) <= NAME_LENGTH else f"{label[: NAME_LENGTH - 1]}…" for label in labels
+    ]
     axes.set_yticks(range(len(order)), labels, fontsize=6)
     axes.tick_params(length=0)
-    solvers = f"{often} of {len(selecting)} solvers" if len(selecting) > 1 else selecting[0] if often else "no solver"
+    solvers = (
+        f"{often} of {len(selecting)} solvers"
+        if len(selecting) > 1
+        else selecting[0]
+        if often
+        else "no solver"
+    )
     finding = f"Most frequent: {labels[0]}, which {solvers} chose in more than half of the runs"
     notes = [
         "Cells: per cent of the runs. Below the solvers: mean Jaccard index of two runs (corrected for chance).",
-        named("Not drawn, as one of their family is better by validation", [s for s in selecting if s not in shown]),
-        named("Not drawn, because they offer a single size", [s for s in by_solver if s not in selecting]),
+        named(
+            "Not drawn, as one of their family is better by validation",
+            [s for s in selecting if s not in shown],
+        ),
+        named(
+            "Not drawn, because they offer a single size",
+            [s for s in by_solver if s not in selecting],
+        ),
     ]
-    return finished(figure, axes, FEATURE_HEIGHT * len(order), finding, " ".join(filter(None, notes)))
+    return finished(
+        figure, axes, FEATURE_HEIGHT * len(order), finding, " ".join(filter(None, notes))
+    )
 
 
 def _stability(runs: Sequence[Sequence[int]], n_features: int) -> str:
@@ -111,8 +141,18 @@ def stability_figure(stability: Stability) -> Figure:
     colours = [CHOSEN if feature in stability.selected else "0.65" for feature in order]
     with in_style():
         figure, axes, rows = rows_figure([stability.feature_names[feature] for feature in order])
-        axes.barh(rows, [stability.frequency[feature] for feature in order], color=colours, height=0.7 * ROW)
+        axes.barh(
+            rows,
+            [stability.frequency[feature] for feature in order],
+            color=colours,
+            height=0.7 * ROW,
+        )
         axes.axvline(stability.threshold, color=GREY, linewidth=0.9, linestyle="--")
-        axes.set(xlim=(0, 1), xlabel=f"Share of {2 * stability.pairs} halves, size at most {stability.size}")
+        axes.set(
+            xlim=(0, 1),
+            xlabel=f"Share of {2 * stability.pairs} halves, size at most {stability.size}",
+        )
         finding, *risk = stability.sentences()
-        return finished(figure, axes, axes.get_ylim()[0], finding, "".join(f"{sentence}. " for sentence in risk))
+        return finished(
+            figure, axes, axes.get_ylim()[0], finding, "".join(f"{sentence}. " for sentence in risk)
+        )

@@ -5,7 +5,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.panels import title_of
-from moerank.figures.style import GREY, LINES, NOTE_SIZE, RING, Style, finished, one_panel, put_log_scale, put_ticks
+from moerank.figures.style import (
+    GREY,
+    LINES,
+    NOTE_SIZE,
+    RING,
+    Style,
+    finished,
+    one_panel,
+    put_log_scale,
+    put_ticks,
+)
 from moerank.studies.result import PARTS, Member, Result
 
 # Markers of the baselines: all features and LambdaMART; older results have FSMRank as well.
@@ -28,7 +38,11 @@ def front_figure(result: Result) -> Figure:
     metric, counted = result.metrics[0], _counted(result)
     title = title_of(counted, metric)
     several = len(set(result.objectives) - {counted, "error"}) > 0
-    notes = [f"Searched: {', '.join(result.objectives)}. Shown: {title.lower()} and {metric}."] if several else []
+    notes = (
+        [f"Searched: {', '.join(result.objectives)}. Shown: {title.lower()} and {metric}."]
+        if several
+        else []
+    )
     notes.append(f"{result.problem}, fold {result.fold}: {result.solver}.")
     figure, axes = one_panel(3.2)
     front = sorted(result.front, key=lambda member: _amount(member, counted))
@@ -36,15 +50,24 @@ def front_figure(result: Result) -> Figure:
     for part in PARTS:
         look = LINES[part] | ({"linestyle": "none"} if several else {})
         axes.plot(x, [member.scores[part][metric] for member in front], **look)
-    references = [baseline for baseline in result.baselines if baseline.name != "best single feature"]
+    references = [
+        baseline for baseline in result.baselines if baseline.name != "best single feature"
+    ]
     if not several and any(member.difference_interval for member in front):
         _put_band(axes, x, front, references[0].scores["test"][metric])
     best = max((baseline.scores["test"][metric] for baseline in references), default=0.0)
     for number, (baseline, marker) in enumerate(zip(references, BASELINES, strict=False)):
         amount, value = _amount(baseline, counted), baseline.scores["test"][metric]
         axes.plot([amount], [value], marker, color=GREY, label=f"_{baseline.name}")
-        offset, side = ((6, 4), "bottom") if value == best else ((6, -4), "top")  # off the line of all features
-        where: Style = {"textcoords": "offset points", "ha": "right", "va": side, "fontsize": NOTE_SIZE}
+        offset, side = (
+            ((6, 4), "bottom") if value == best else ((6, -4), "top")
+        )  # off the line of all features
+        where: Style = {
+            "textcoords": "offset points",
+            "ha": "right",
+            "va": side,
+            "fontsize": NOTE_SIZE,
+        }
         where["bbox"] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
         axes.annotate(f"{baseline.name} ({amount:g})", (amount, value), offset, **where)
         if number == 0:
@@ -74,6 +97,8 @@ def _amount(member: Member, objective: str) -> float:
 
 def _put_band(axes: Axes, x: list[float], front: list[Member], reference: float) -> None:
     """Draw the intervals of the members' differences from all features, whose test value is the `reference`."""
-    low, high = reference + np.array([member.difference_interval or (np.nan, np.nan) for member in front]).T
+    low, high = (
+        reference + np.array([member.difference_interval or (np.nan, np.nan) for member in front]).T
+    )
     band: Style = {"color": LINES["test"]["color"], "alpha": 0.18, "linewidth": 0, "zorder": 1}
     axes.fill_between(x, low, high, label="95 % interval, against all features", **band)

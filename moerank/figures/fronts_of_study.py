@@ -7,7 +7,15 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from moerank.figures import View
-from moerank.figures.panels import Look, best_of_families, fronts_of_fold, named, panels_figure, same_goal, two_of
+from moerank.figures.panels import (
+    Look,
+    best_of_families,
+    fronts_of_fold,
+    named,
+    panels_figure,
+    same_goal,
+    two_of,
+)
 from moerank.figures.style import LINES, RING, beyond, limits_of
 
 
@@ -21,7 +29,10 @@ def fronts_figure(view: View) -> Figure:
     metric, fold = view.metric, view.fold_of(view.results)
     runs, without_front = fronts_of_fold(view)
     values = {
-        part: {solver: np.array([member.scores[part][metric] for member in run.front]) for solver, run in runs.items()}
+        part: {
+            solver: np.array([member.scores[part][metric] for member in run.front])
+            for solver, run in runs.items()
+        }
         for part in LINES
     }
     limits = {part: limits_of(by_solver) for part, by_solver in values.items()}
@@ -39,7 +50,9 @@ def fronts_figure(view: View) -> Figure:
             look.axes.plot(sizes[run.chosen], shown[run.chosen], label=ring, **RING)
         look.axes.set_ylim(*limits[parts[look.column]])
 
-    outside = dict.fromkeys(solver for part in LINES for solver in beyond(values[part], limits[part]))
+    outside = dict.fromkeys(
+        solver for part in LINES for solver in beyond(values[part], limits[part])
+    )
     cut = named("Some values lie beyond the axis", outside)
     leader = max(runs, key=lambda solver: float(np.max(values["train"][solver])))
     test = {solver: run.best.scores["test"][metric] for solver, run in runs.items()}

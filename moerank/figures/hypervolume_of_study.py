@@ -49,17 +49,24 @@ def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
             for stage in histories[0][1]:
                 title = stage.replace("_", " ").capitalize() + f": {goal}" * (len(goals) > 1)
                 stages[title] = stage
-                curves[solver][title] = _curve([(fold, history[stage]) for fold, history in histories], count)
+                curves[solver][title] = _curve(
+                    [(fold, history[stage]) for fold, history in histories], count
+                )
     for title in stages:
         panel = [mine[title] for mine in curves.values() if title in mine]
         best = max(values[-1] for _, _, values, _ in panel) or 1.0
         for curve in panel:
             curve[1:] /= best
     first, *_ = goals.values()
-    ends = {s: first.by_run(s, lambda run: [*run.convergence.values()][-1].hypervolume[-1]) for s in first.solvers}
+    ends = {
+        s: first.by_run(s, lambda run: [*run.convergence.values()][-1].hypervolume[-1])
+        for s in first.solvers
+    }
     shown, finding = apart_from_first(ends, largest=True)
     if len(runs) == 1:
-        slowest, added = max(((s, h.last_half) for s, h in runs[0].convergence.items()), key=lambda item: item[1])
+        slowest, added = max(
+            ((s, h.last_half) for s, h in runs[0].convergence.items()), key=lambda item: item[1]
+        )
         most = f"at most {added:.1%} of its hypervolume to a front, in {slowest.replace('_', ' ')}"
         finding = f"The second half of the evaluations of each stage added {most}"
     coloured = [*shown, *(solver for solver in curves if solver not in ends)]
@@ -71,7 +78,9 @@ def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
         if len(mean) or not look.faint:  # a solver with a colour needs a line for the legend
             look.plot(evaluations, mean)
 
-    without = named("No search", [solver for solver in view.results.solvers if solver not in curves])
+    without = named(
+        "No search", [solver for solver in view.results.solvers if solver not in curves]
+    )
     return panels_figure(
         draw,
         list(curves),
@@ -116,7 +125,9 @@ def zoom(axes: Axes, curves: Sequence[Matrix]) -> None:
 
 def shares_figure(study: SearchStudy, problem: str | None, count: str) -> Figure:
     """Draw the hypervolume share of searches over their evaluations: median and quartiles of the seeds, by problem."""
-    curves = {name: study.anytime(name, count) for name in ([problem] if problem else study.targets())}
+    curves = {
+        name: study.anytime(name, count) for name in ([problem] if problem else study.targets())
+    }
 
     def prepare(axes: Axes, column: str) -> None:
         medians = curves[column].T.groupby(level=0).median()
@@ -128,8 +139,16 @@ def shares_figure(study: SearchStudy, problem: str | None, count: str) -> Figure
             look.fill(runs.index, low, high)
             look.plot(runs.index, median)
 
-    labels, height = (count.capitalize(), "Hypervolume share, median and quartiles"), 1.1 if len(curves) > 1 else 2
-    shown: Style = {"columns": list(curves), "finding": study.finding(), "labels": labels, "height": height}
+    labels, height = (
+        (count.capitalize(), "Hypervolume share, median and quartiles"),
+        1.1 if len(curves) > 1 else 2,
+    )
+    shown: Style = {
+        "columns": list(curves),
+        "finding": study.finding(),
+        "labels": labels,
+        "height": height,
+    }
     return _of_searches(study, draw, prepare=prepare, **shown)
 
 

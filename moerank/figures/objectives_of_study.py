@@ -29,7 +29,9 @@ def objectives_figure(view: View) -> Figure:
     view, apart = panels.same_goal(view)
     fold, objectives = view.fold_of(view.results), view.results.objectives
     if len(objectives) < 2:
-        raise NoResultsError(f"the study of {view.where} has one objective, so there is no pair to draw")
+        raise NoResultsError(
+            f"the study of {view.where} has one objective, so there is no pair to draw"
+        )
     runs, without_front = panels.fronts_of_fold(view)
     pairs = list(combinations(objectives, 2))
     words = {name: panels.title_of(name, view.metric) for name in objectives}
@@ -40,8 +42,13 @@ def objectives_figure(view: View) -> Figure:
         xlabel, ylabel = words[objectives[0]], f"{words[objectives[1]]}, training, fold {fold}"
 
     def draw(look: panels.Look) -> None:
-        points = front_points(runs[look.label])[:, [objectives.index(name) for name in titles[look.column]]]
-        best, points = (upwards(part, titles[look.column]) for part in (points[panels.non_dominated(points)], points))
+        points = front_points(runs[look.label])[
+            :, [objectives.index(name) for name in titles[look.column]]
+        ]
+        best, points = (
+            upwards(part, titles[look.column])
+            for part in (points[panels.non_dominated(points)], points)
+        )
         if not look.faint:
             look.plot(*points.T, linestyle="none", markevery=1, markersize=2.6, label="_members")
             ring = "chosen" if look.label == first else "_chosen"
@@ -50,14 +57,20 @@ def objectives_figure(view: View) -> Figure:
 
     def prepare(axes: Axes, column: str) -> None:
         if titles[column][0] == "cost":
-            put_log_scale(axes, [member.objectives["cost"] for run in runs.values() for member in run.front])
+            put_log_scale(
+                axes, [member.objectives["cost"] for run in runs.values() for member in run.front]
+            )
 
     first, points = next(iter(runs)), [front_points(run) for run in runs.values()]
     owners = np.repeat(list(runs), [len(mine) for mine in points])
-    counts = Counter(owners[panels.non_dominated(np.concatenate(points))].tolist())  # of the joint front
+    counts = Counter(
+        owners[panels.non_dominated(np.concatenate(points))].tolist()
+    )  # of the joint front
     ((leader, most),) = counts.most_common(1)
     if len(runs) > 1:
-        finding = f"{leader} has {most} of the {counts.total()} members of the joint front in training"
+        finding = (
+            f"{leader} has {most} of the {counts.total()} members of the joint front in training"
+        )
     else:
         finding = f"{most} members are non-dominated in all {len(objectives)} objectives together"
     return panels.panels_figure(

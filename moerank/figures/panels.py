@@ -17,7 +17,16 @@ from numpy.typing import ArrayLike
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.evolution import ALGORITHMS
 from moerank.figures import View
-from moerank.figures.style import NOTE_SIZE, WIDTH, Style, finished, one_panel, put_ticks, renamed, widen
+from moerank.figures.style import (
+    NOTE_SIZE,
+    WIDTH,
+    Style,
+    finished,
+    one_panel,
+    put_ticks,
+    renamed,
+    widen,
+)
 from moerank.mofsrank.objectives import known_objectives
 from moerank.solvers import FAMILIES
 from moerank.solvers import solvers as solver_table
@@ -39,7 +48,15 @@ FAINT = "0.8"
 
 
 # Solvers, and searches by name, whose colours differ from each other.
-PROMINENT = ("mofsrank", "mofsrank-paper", "fsmrank", "rankrls", "ranksvm-primal", "lambdamart", "gas-e")
+PROMINENT = (
+    "mofsrank",
+    "mofsrank-paper",
+    "fsmrank",
+    "rankrls",
+    "ranksvm-primal",
+    "lambdamart",
+    "gas-e",
+)
 SEARCHES = ("staircase", "nsga2", "daea", "sparseea", "prdh", "mffs", "moead")
 
 # Looks that differ without colour.
@@ -87,7 +104,9 @@ def best_of_families(results: Results, solvers: Sequence[str]) -> list[str]:
     among = results.among(solvers)
     validation = among.means()[0][f"validation {among.metric}"]
     selecting = by_validation(among)
-    others = sorted({*validation.index} - {*selecting}, key=lambda solver: (-validation[solver], solver))
+    others = sorted(
+        {*validation.index} - {*selecting}, key=lambda solver: (-validation[solver], solver)
+    )
     table, best = solver_table(), dict.fromkeys([*FAMILIES, "given"], "")
     for solver in reversed([*selecting, *others]):
         entry = table.get(solver.partition("[")[0])
@@ -119,17 +138,26 @@ class Look:
         x, y = np.asarray(x, float), np.asarray(y, float)
         if self.number is None:
             faint: Style = {"color": FAINT, "linewidth": 0.5, "zorder": 0.5, "markersize": 2.0}
-            faint |= {"marker": "o" if len(x) == 1 else "", "drawstyle": changes.get("drawstyle", "default")}
+            faint |= {
+                "marker": "o" if len(x) == 1 else "",
+                "drawstyle": changes.get("drawstyle", "default"),
+            }
             self.axes.plot(x, y, label=f"_{self.label}", **faint)
             return
         step = max(1, len(x) // 8)
-        style = {**solver_style(self.number), "label": self.label, "markevery": (self.number % step, step)}
+        style = {
+            **solver_style(self.number),
+            "label": self.label,
+            "markevery": (self.number % step, step),
+        }
         self.axes.plot(x, y, **{**style, **changes})
 
     def fill(self, x: ArrayLike, low: ArrayLike, high: ArrayLike, **changes: Any) -> None:
         """Draw a band in the colour of the line; grey lines have none."""
         if self.number is not None:
-            self.axes.fill_between(x, low, high, color=self.colour, alpha=0.15, linewidth=0, **changes)
+            self.axes.fill_between(
+                x, low, high, color=self.colour, alpha=0.15, linewidth=0, **changes
+            )
 
 
 def panels_figure(
@@ -166,7 +194,14 @@ def panels_figure(
             draw(Look(axes, column, solver, looks.get(solver)))
         if n := len(others):
             dots = {line.get_marker() for line in axes.lines[-n:]} == {"o"}
-            axes.plot([], [], "o" if dots else "-", color=FAINT, markersize=2.0, label=f"{n} other{'s'[: n != 1]}")
+            axes.plot(
+                [],
+                [],
+                "o" if dots else "-",
+                color=FAINT,
+                markersize=2.0,
+                label=f"{n} other{'s'[: n != 1]}",
+            )
         if of_metric:
             widen(axes)
     panels[-1].set_xlabel(labels[0])
@@ -229,15 +264,30 @@ def apart_from_first(ends: Mapping[str, pd.Series], *, largest: bool) -> tuple[l
     first, *others = ends
     if not others:
         return [first], f"Runs of {first}"
-    ahead = [(ends[solver] - ends[first]).dropna() * (1.0 if largest else -1.0) for solver in others]
+    ahead = [
+        (ends[solver] - ends[first]).dropna() * (1.0 if largest else -1.0) for solver in others
+    ]
     n_runs = max(map(len, ahead))
     if len(others) * 2.0 ** (1 - n_runs) > LEVEL:
-        return list(ends)[:MOST_LINES], f"{n_runs} run{'s'[: n_runs != 1]} of each search: too few to tell a difference"
-    p = holm([signed_rank_p(ends[one][d.index], ends[first][d.index]) for one, d in zip(others, ahead, strict=True)])
-    steps = np.where(p <= LEVEL, [difference.median() or difference.mean() for difference in ahead], 0.0)
+        return list(ends)[
+            :MOST_LINES
+        ], f"{n_runs} run{'s'[: n_runs != 1]} of each search: too few to tell a difference"
+    p = holm(
+        [
+            signed_rank_p(ends[one][d.index], ends[first][d.index])
+            for one, d in zip(others, ahead, strict=True)
+        ]
+    )
+    steps = np.where(
+        p <= LEVEL, [difference.median() or difference.mean() for difference in ahead], 0.0
+    )
     farthest = [i for i in np.argsort(-np.abs(steps), kind="stable")[: MOST_LINES - 1] if steps[i]]
-    drawn = [first, *(others[i] for i in sorted(farthest))] if len(ends) > MOST_LINES else list(ends)
-    counts = f"{(steps > 0).sum()} better, {(steps < 0).sum()} worse, {(steps == 0).sum()} undecided"
+    drawn = (
+        [first, *(others[i] for i in sorted(farthest))] if len(ends) > MOST_LINES else list(ends)
+    )
+    counts = (
+        f"{(steps > 0).sum()} better, {(steps < 0).sum()} worse, {(steps == 0).sum()} undecided"
+    )
     return drawn, f"Against {first} in training: {counts} (signed-rank test of {n_runs} runs, Holm)"
 
 
@@ -262,19 +312,26 @@ def fronts_of_fold(view: View) -> tuple[dict[str, Result], list[str]]:
     if not runs:
         raise NoResultsError(f"no solver offers more than one size on fold {fold} of {view.where}")
     lacking = named("Not run", [solver for solver in view.results.solvers if solver not in first])
-    return runs, [lacking, named("Not drawn, because they offer a single size", [s for s in first if s not in runs])]
+    return runs, [
+        lacking,
+        named("Not drawn, because they offer a single size", [s for s in first if s not in runs]),
+    ]
 
 
 def same_goal(view: View) -> tuple[View, str]:
     """Return the view of the goal of most runs, see `Results.alike`, and a sentence that names the other solvers."""
     (goal, alike), *others = view.results.alike().items()
     apart = [solver for _, results in others for solver in results.solvers]
-    return replace(view, results=alike), named(f"Not drawn, because they do not minimise {goal}", apart)
+    return replace(view, results=alike), named(
+        f"Not drawn, because they do not minimise {goal}", apart
+    )
 
 
 def boxed(result: Result, stages: Collection[str]) -> str:
     """Return a sentence on the box of the hypervolumes of a run and their reference point."""
-    low, high = (", ".join(f"{name} {ends[i]:g}" for name, ends in result.box.items()) for i in (0, 1))
+    low, high = (
+        ", ".join(f"{name} {ends[i]:g}" for name, ends in result.box.items()) for i in (0, 1)
+    )
     pairs = " (instance selection: all pairs, error 1)" * ("instance_selection" in stages)
     return f"Hypervolume: share of the box from {low} to the reference point {high}{pairs}."
 

@@ -11,7 +11,9 @@ from moerank.studies.searches import SearchStudy
 MOST_RANKED = 16
 
 
-def ranks_figure(study: SearchStudy, problem: str | None = None, count: str = "evaluations") -> Figure:
+def ranks_figure(
+    study: SearchStudy, problem: str | None = None, count: str = "evaluations"
+) -> Figure:
     """Draw the mean ranks of searches over all problems, by the medians of their hypervolume shares.
 
     An axis of ranks has a line to each name, and bars join groups that do not differ significantly (Demšar, 2006).
@@ -24,10 +26,20 @@ def ranks_figure(study: SearchStudy, problem: str | None = None, count: str = "e
     height = ROW * (half + 1) + 0.05 * (len(groups) + 1)
     for number, (first, last) in enumerate(groups, 1):
         ends = ranks[first] - 0.05, ranks[last] + 0.05
-        axes.plot(ends, [0.05 * number] * 2, color=GREY, linewidth=2.0, solid_capstyle="butt", label=f"_bar {number}")
+        axes.plot(
+            ends,
+            [0.05 * number] * 2,
+            color=GREY,
+            linewidth=2.0,
+            solid_capstyle="butt",
+            label=f"_bar {number}",
+        )
     for number, (name, rank) in enumerate(zip(names[:n], ranks, strict=True)):
         left = number < half
-        y, end = height - ROW * (half - number if left else number - half + n % 2), 1.0 if left else float(ranks[-1])
+        y, end = (
+            height - ROW * (half - number if left else number - half + n % 2),
+            1.0 if left else float(ranks[-1]),
+        )
         axes.plot([rank, rank, end], [0.0, y, y], color="black", linewidth=0.6, label=name)
         where = {"ha": "right" if left else "left", "va": "center", "fontsize": NOTE_SIZE}
         axes.text(end, y, f" {renamed(name)} ({rank:.2f}) ", where)

@@ -33,7 +33,9 @@ LONG_TAIL = 3.0
 def shapes_figure(result: Result) -> Figure:
     """Draw the shapes of the chosen member."""
     scaled = "Values are scaled to [0, 1] in each query. " if result.scaling == PER_QUERY else ""
-    return figure_of_shapes(result.shapes, f"{scaled}{result.problem}, fold {result.fold}: {result.solver}.")
+    return figure_of_shapes(
+        result.shapes, f"{scaled}{result.problem}, fold {result.fold}: {result.solver}."
+    )
 
 
 def shapes_of_study(view: View) -> Figure:
@@ -54,9 +56,14 @@ def figure_of_shapes(shapes: Sequence[Shape], note: str = "") -> Figure:
     with in_style():
         figure = Figure(figsize=(WIDTH, 2.0), layout="constrained")
         panels = figure.subplots(-(-len(shown) // N_COLUMNS), N_COLUMNS, squeeze=False).ravel()
-        image, most = None, max((np.abs(s.values).max() for s in shown if len(s.features) == 2), default=0.0)
+        image, most = (
+            None,
+            max((np.abs(s.values).max() for s in shown if len(s.features) == 2), default=0.0),
+        )
         for number, (axes, shape) in enumerate(zip(panels, shown, strict=False)):
-            axes.set_title(_title(shape), loc="left", fontsize=6.5 - 0.5 * len(shape.features), pad=2)
+            axes.set_title(
+                _title(shape), loc="left", fontsize=6.5 - 0.5 * len(shape.features), pad=2
+            )
             axes.tick_params(labelsize=5, length=2, pad=1.5)
             if len(shape.features) == 2:
                 image = _put_map(axes, shape, most)
@@ -68,7 +75,9 @@ def figure_of_shapes(shapes: Sequence[Shape], note: str = "") -> Figure:
         for axes in panels[len(shown) :]:
             axes.set_axis_off()
         if image is not None:
-            bar = figure.colorbar(image, ax=panels.tolist(), location="bottom", aspect=50, shrink=0.6)
+            bar = figure.colorbar(
+                image, ax=panels.tolist(), location="bottom", aspect=50, shrink=0.6
+            )
             bar.ax.tick_params(labelsize=5)
         figure.supylabel("Added to the score", fontsize=7)
         below = _note(len(shapes) - len(shown), note, maps=image is not None)
@@ -82,7 +91,14 @@ def _put_steps(axes: Axes, shape: Shape) -> None:
     axes.stairs(shape.values, edges, baseline=0.0, fill=True, color="0.85")
     axes.stairs(shape.values, edges, baseline=None, color="black", linewidth=1.0)
     axes.axhline(0.0, color=GREY, linewidth=0.5)
-    axes.plot(deciles, np.zeros(len(deciles)), "|", color="black", markersize=4, transform=axes.get_xaxis_transform())
+    axes.plot(
+        deciles,
+        np.zeros(len(deciles)),
+        "|",
+        color="black",
+        markersize=4,
+        transform=axes.get_xaxis_transform(),
+    )
     if edges[0] >= 0.0 and edges[-1] > LONG_TAIL * deciles[-2]:
         least = min(edge for edge in edges if edge > 0.0)
         near_zero: Style = {} if edges[0] else {"linthresh": 10.0 ** np.ceil(np.log10(least))}
@@ -111,7 +127,9 @@ def _put_map(axes: Axes, shape: Shape, most: float) -> AxesImage:
 def _title(shape: Shape) -> str:
     """Return the names of the features, shortened to fit over a panel."""
     most = LONGEST_TITLE if len(shape.features) == 1 else (LONGEST_TITLE - len(" × ")) // 2
-    return " × ".join(name if len(name) <= most else f"{name[: most - 1]}…" for name in shape.features)
+    return " × ".join(
+        name if len(name) <= most else f"{name[: most - 1]}…" for name in shape.features
+    )
 
 
 def _finding(shapes: Sequence[Shape]) -> str:
@@ -124,7 +142,9 @@ def _finding(shapes: Sequence[Shape]) -> str:
 def _note(n_hidden: int, note: str, *, maps: bool) -> str:
     lines = (
         "The mean over the training documents is subtracted. Ticks at the bottom mark their deciles.",
-        "Maps show what two features add beyond their own steps; the second one runs upwards." if maps else "",
+        "Maps show what two features add beyond their own steps; the second one runs upwards."
+        if maps
+        else "",
         f"{n_hidden} with a smaller spread are left out." if n_hidden else "",
         note,
     )

@@ -31,7 +31,13 @@ CHOSEN = "#D55E00"
 Style: TypeAlias = dict[str, Any]
 
 # Look of the chosen member.
-RING: Style = {"linestyle": "none", "marker": "o", "markersize": 7, "fillstyle": "none", "color": CHOSEN}
+RING: Style = {
+    "linestyle": "none",
+    "marker": "o",
+    "markersize": 7,
+    "fillstyle": "none",
+    "color": CHOSEN,
+}
 
 # Colours of Okabe and Ito (2008). Markers and dashes differ as well, so that no reader depends on colour.
 LINES: dict[str, Style] = {
@@ -40,7 +46,9 @@ LINES: dict[str, Style] = {
     "test": dict(color="#009E73", marker="^", linestyle="-.", label="Test"),
 }
 
-_SETTINGS = matplotlib.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
+_SETTINGS = matplotlib.rc_params_from_file(
+    Path(__file__).with_name("figures.mplstyle"), use_default_template=False
+)
 
 # File formats, each with the metadata to omit.
 FIGURE_FILES: dict[str, dict[str, None]] = {
@@ -83,7 +91,11 @@ def renamed(text: str) -> str:
     """
     names = _paper.get().names
     longest_first = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    return re.sub(rf"(?<![\w-])(?:{longest_first})(?![\w\[-])", lambda match: names[match[0]], text) if names else text
+    return (
+        re.sub(rf"(?<![\w-])(?:{longest_first})(?![\w\[-])", lambda match: names[match[0]], text)
+        if names
+        else text
+    )
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
@@ -123,7 +135,12 @@ def one_panel(height: float) -> tuple[Figure, Axes]:
 
 NOTE_SIZE = 6
 MOST_COLUMNS = 3
-_LEGEND: Style = {"loc": "outside upper left", "title": "finding", "alignment": "left", "fontsize": NOTE_SIZE}
+_LEGEND: Style = {
+    "loc": "outside upper left",
+    "title": "finding",
+    "alignment": "left",
+    "fontsize": NOTE_SIZE,
+}
 _LEGEND |= {"title_fontproperties": {"size": 8, "weight": "bold"}}
 # Width that titles, legends and notes leave free, in inches.
 MARGINS = 0.1
@@ -138,7 +155,9 @@ def put_title(figure: Figure, finding: str, lines: Axes | None = None) -> None:
     handles, labels = lines.get_legend_handles_labels()
     for columns in range(MOST_COLUMNS, 0, -1):
         figure.legends.clear()
-        legend = figure.legend(handles, [fill(renamed(label), 52) for label in labels], ncols=columns, **_LEGEND)
+        legend = figure.legend(
+            handles, [fill(renamed(label), 52) for label in labels], ncols=columns, **_LEGEND
+        )
         if legend.get_window_extent().width <= (figure.get_figwidth() - MARGINS) * figure.dpi:
             break
     _fit(legend.get_title(), finding)
@@ -156,7 +175,12 @@ def _fit(label: Text, text: str) -> None:
 
 
 def finished(
-    figure: Figure, axes: Axes, height: float, finding: str, note: str = "", lines: Axes | None = None
+    figure: Figure,
+    axes: Axes,
+    height: float,
+    finding: str,
+    note: str = "",
+    lines: Axes | None = None,
 ) -> Figure:
     """Add the title, the legend of `lines` and the note, make `axes` as high as `height` inches; return the figure."""
     figure.set_figwidth(_paper.get().width / 25.4)
@@ -170,7 +194,9 @@ def finished(
 ROUND_STEPS = [1, 2, 5, 10]
 
 
-def put_ticks(axes: Axes, axis: Literal["x", "y"] = "x", nbins: int = 10, *, integer: bool = True) -> None:
+def put_ticks(
+    axes: Axes, axis: Literal["x", "y"] = "x", nbins: int = 10, *, integer: bool = True
+) -> None:
     """Put ticks at round numbers, at most `nbins` intervals."""
     axes.locator_params(axis=axis, nbins=nbins, integer=integer, steps=ROUND_STEPS)
 
@@ -215,7 +241,9 @@ def put_log_scale(axes: Axes, amounts: Sequence[float]) -> None:
         axes.set_xscale("log")
     else:
         axes.set_xscale("symlog", linthresh=min(positive))
-    if max(positive) < 100.0 * min(positive):  # powers of ten alone would give only one or two ticks
+    if max(positive) < 100.0 * min(
+        positive
+    ):  # powers of ten alone would give only one or two ticks
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())

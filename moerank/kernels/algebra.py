@@ -39,7 +39,9 @@ def square(A: Matrix) -> Matrix:
     n_vectors = -(-n_features // VECTOR_WIDTH)
     rows = np.zeros((n_vectors * VECTOR_WIDTH, n_documents))
     rows[:n_features] = A
-    panels = np.ascontiguousarray(rows.reshape(n_vectors, VECTOR_WIDTH, n_documents).transpose(0, 2, 1))
+    panels = np.ascontiguousarray(
+        rows.reshape(n_vectors, VECTOR_WIDTH, n_documents).transpose(0, 2, 1)
+    )
     total = np.zeros((len(rows), len(rows)))
     _write_square(panels.reshape(-1, VECTOR_WIDTH), total)
     return np.ascontiguousarray(total[:n_features, :n_features])
@@ -61,7 +63,9 @@ def _write_square(panels: Matrix, total: Matrix) -> None:
         for v in range(begin, n_vectors):
             for panel in range(begin, min(v + 1, begin + PANELS_ABREAST)):
                 at, row = panel * n * VECTOR_WIDTH, panel * VECTOR_WIDTH * n_vectors + v
-                subtract_products(flat, at, VECTOR_WIDTH, panels, v * n, 1, n, target, row, n_vectors)
+                subtract_products(
+                    flat, at, VECTOR_WIDTH, panels, v * n, 1, n, target, row, n_vectors
+                )
     for i in range(len(total)):  # the upper triangle has the sums with the other sign
         for j in range(i, len(total)):
             total[i, j] = total[j, i] = 0.0 - total[i, j]
@@ -269,7 +273,9 @@ def centred_stack(
             for c in range(width):
                 base = (f + c) * stride + first + begin
                 for k in range(size):
-                    tile[k, c] = flat[np.uint64(base + k)]  # unsigned numbers need no test for a place from the end
+                    tile[k, c] = flat[
+                        np.uint64(base + k)
+                    ]  # unsigned numbers need no test for a place from the end
             head = load(tile, 0)
             total = zero
             constant = zero >= zero

@@ -53,7 +53,9 @@ Entry: TypeAlias = tuple[str, str, float]
 
 HERE = Path(__file__).resolve().parent
 _SOURCES = b"".join(path.read_bytes() for path in sorted(HERE.glob("*.py")))
-STAMP = blake2b(f"{numba.__version__} {llvmlite.__version__} ".encode() + _SOURCES, digest_size=6).hexdigest()
+STAMP = blake2b(
+    f"{numba.__version__} {llvmlite.__version__} ".encode() + _SOURCES, digest_size=6
+).hexdigest()
 
 GROUPS = ("front", "pairs", "steps", "others")
 RECORDED = HERE / "signatures.json"
@@ -67,7 +69,9 @@ DAMAGED = (EOFError, UnpicklingError)
 
 def _number_functions_anew() -> None:
     start = int.from_bytes(os.urandom(6), "little")
-    FunctionIdentity._unique_ids = itertools.count(10**15 + start)  # all numbers have as many digits
+    FunctionIdentity._unique_ids = itertools.count(
+        10**15 + start
+    )  # all numbers have as many digits
 
 
 _number_functions_anew()
@@ -76,7 +80,9 @@ os.register_at_fork(after_in_child=_number_functions_anew)
 
 def kernel(function: F) -> F:
     """Compile `function` with numba when it is called, without the interpreter lock, and keep the code on disk."""
-    dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True)(function)  # wrappers for C would take a tenth longer
+    dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True)(
+        function
+    )  # wrappers for C would take a tenth longer
     dispatcher.__class__ = Kernel
     dispatcher._cache = KernelCache(function)
     return dispatcher
@@ -197,7 +203,9 @@ def is_on_disk(function: Callable[..., object], types: object = None) -> bool:
 def compile_ahead(
     groups: Iterable[str],
     n_processes: int,
-    progress: Callable[[], AbstractContextManager[Callable[[float], object]]] = lambda: nullcontext(float),
+    progress: Callable[[], AbstractContextManager[Callable[[float], object]]] = lambda: nullcontext(
+        float
+    ),
 ) -> None:
     """Compile the kernels of some of `GROUPS` that are not on disk, the slowest one first.
 
@@ -212,13 +220,20 @@ def compile_ahead(
     pool = ProcessPoolExecutor(n_processes, initializer=end_with, initargs=(os.getpid(),))
     try:
         costs = {}
-        with suppress(OSError, BrokenExecutor):  # no process can be started: each kernel is compiled when it is called
-            costs = {pool.submit(_compile, name, types): seconds for name, types, seconds in entries}
+        with suppress(
+            OSError, BrokenExecutor
+        ):  # no process can be started: each kernel is compiled when it is called
+            costs = {
+                pool.submit(_compile, name, types): seconds for name, types, seconds in entries
+            }
         with progress() as report:
             left = set(costs)
             while left:
                 left = wait(left, REFRESH).not_done
-                report(sum(seconds for future, seconds in costs.items() if future not in left) / sum(costs.values()))
+                report(
+                    sum(seconds for future, seconds in costs.items() if future not in left)
+                    / sum(costs.values())
+                )
     finally:
         with suppress(OSError):
             pool.shutdown(kill_workers=True)

@@ -98,7 +98,9 @@ def normalised_gain(
 
 
 @kernel
-def average_precision(scores: Vector, offsets: Integers, query: Integers, relevance: Vector) -> Matrix:
+def average_precision(
+    scores: Vector, offsets: Integers, query: Integers, relevance: Vector
+) -> Matrix:
     """Return the mean of the precision at the ranks of the relevant documents; see `normalised_gain`.
 
     `relevance` is 1 for a relevant document and 0 for any other; each query in `query` has a relevant document.
@@ -164,7 +166,9 @@ def _at_least_one_block(scores: Vector) -> Matrix:
 
 
 @kernel
-def _place_gains(table: Matrix, column: int, begin: int, end: int, gain: Vector, depth: int, room: Room) -> None:
+def _place_gains(
+    table: Matrix, column: int, begin: int, end: int, gain: Vector, depth: int, room: Room
+) -> None:
     """Write the gain of the document at each of the first `depth` ranks of a query to ``placed[rank]``."""
     candidates, candidate_gain, placed = room
     n_candidates = _copy_candidates(table, column, begin, end, gain, depth, room)
@@ -181,7 +185,9 @@ def _place_gains(table: Matrix, column: int, begin: int, end: int, gain: Vector,
 
 
 @kernel
-def _copy_candidates(table: Matrix, column: int, begin: int, end: int, gain: Vector, depth: int, room: Room) -> int:
+def _copy_candidates(
+    table: Matrix, column: int, begin: int, end: int, gain: Vector, depth: int, room: Room
+) -> int:
     """Copy the documents that may stand in the first `depth` ranks of some individual, and return their number."""
     candidates, candidate_gain, _ = room
     floor = np.full(LANES, np.inf)
@@ -223,7 +229,9 @@ def _count(rows: Vector, stands: Any, score: Vector, count: Integers) -> None:
 
 
 @kernel
-def most_violated_rankings(z: Vector, relevant: Mask, offsets: Integers, coefficients: Vector, losses: Vector) -> None:
+def most_violated_rankings(
+    z: Vector, relevant: Mask, offsets: Integers, coefficients: Vector, losses: Vector
+) -> None:
     """Find in each query the ranking π that maximises 1 − AP(π) + wᵀΨ(π), from the scores z = Xw alone.
 
     With R the relevant and N the other documents of a query,
@@ -254,7 +262,9 @@ def most_violated_rankings(z: Vector, relevant: Mask, offsets: Integers, coeffic
             else:
                 below[j] = begin + position
                 j += 1
-        passed = np.zeros(n_relevant + 1, np.int64)  # irrelevant documents by the relevant ones above
+        passed = np.zeros(
+            n_relevant + 1, np.int64
+        )  # irrelevant documents by the relevant ones above
         share = 2.0 / (n_relevant * n_others)
         for j in range(n_others):
             # From the end of the ranking up: the gain of standing above one more relevant document.

@@ -44,7 +44,9 @@ class LabelRuns:
     @classmethod
     def of(cls, y: Integers, offsets: Integers) -> Self:
         """Find the runs of documents with labels `y` in queries that begin at `offsets`; O(n log n) for n documents."""
-        order = np.lexsort((y, np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))))
+        order = np.lexsort(
+            (y, np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets)))
+        )
         begins = np.append(True, np.diff(y[order]) != 0)
         begins[offsets[:-1]] = True
         run = np.empty(len(y), np.int32)
@@ -56,7 +58,16 @@ class LabelRuns:
         n_worse = begin[:-1] - np.repeat(offsets[:-1], n_runs)
         n_better = np.repeat(offsets[1:], n_runs) - begin[1:]
         n_pairs_of = np.add.reduceat(n_worse * np.diff(begin), first[:-1])
-        return cls(read_only(offsets), run, order.astype(np.int32), begin, first, n_worse, n_better, n_pairs_of)
+        return cls(
+            read_only(offsets),
+            run,
+            order.astype(np.int32),
+            begin,
+            first,
+            n_worse,
+            n_better,
+            n_pairs_of,
+        )
 
     @property
     def n_pairs(self) -> int:
@@ -97,7 +108,9 @@ class MarginPairs:
     @cached_property
     def loss(self) -> float:
         """Σ max(0, 1 − (zᵢ − zⱼ))² over all preference pairs."""
-        return float(self.n_worse @ (1.0 - self._z) + self._score_sums[1].sum() - self._z @ self._slack)
+        return float(
+            self.n_worse @ (1.0 - self._z) + self._score_sums[1].sum() - self._z @ self._slack
+        )
 
     @property
     def gradient(self) -> Vector:
@@ -125,7 +138,9 @@ class MarginPairs:
 
     def _sums(self, values: Vector) -> tuple[Vector, Vector]:
         runs = self._runs
-        return _sums_over_pairs(values, runs.level, runs.n_labels, runs.offsets, self._order, self._reach)
+        return _sums_over_pairs(
+            values, runs.level, runs.n_labels, runs.offsets, self._order, self._reach
+        )
 
 
 @kernel
@@ -163,7 +178,12 @@ def _sort_by_score(z: Vector, offsets: Integers) -> tuple[Integers, Integers, Ve
 
 @kernel
 def _sums_over_pairs(
-    values: Vector, level: Integers, n_levels: Integers, offsets: Integers, order: Integers, reach: Integers
+    values: Vector,
+    level: Integers,
+    n_levels: Integers,
+    offsets: Integers,
+    order: Integers,
+    reach: Integers,
 ) -> tuple[Vector, Vector]:
     """Sum the values of the better documents, and of the worse ones, of each document's pairs within the margin."""
     better, worse = np.zeros(len(values)), np.zeros(len(values))
@@ -221,7 +241,9 @@ def gaussian_density(samples: Vector, points: Vector, bandwidth: float) -> Vecto
 
     with the Hermite polynomials Heₖ: the samples of a cell are summed up once, whatever the number of points.
     """
-    density: Vector = _density(np.sort(samples) / bandwidth, points, bandwidth)  # compiled, a sort takes seconds
+    density: Vector = _density(
+        np.sort(samples) / bandwidth, points, bandwidth
+    )  # compiled, a sort takes seconds
     return density
 
 
@@ -248,7 +270,10 @@ def _density(ordered: Vector, points: Vector, bandwidth: float) -> Vector:
     scale = 1.0 / (len(ordered) * bandwidth * np.sqrt(2.0 * np.pi))
     for i in range(len(points)):
         x = points[i] / bandwidth
-        first, last = np.searchsorted(middles, x - BANDWIDTHS_REACHED), np.searchsorted(middles, x + BANDWIDTHS_REACHED)
+        first, last = (
+            np.searchsorted(middles, x - BANDWIDTHS_REACHED),
+            np.searchsorted(middles, x + BANDWIDTHS_REACHED),
+        )
         for cell in range(first, last):
             z = x - middles[cell]
             previous, hermite, total = 0.0, 1.0, 0.0

@@ -75,7 +75,9 @@ def greedy_rank_rls(
 
 
 @kernel
-def _select(best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument, by_query: ByQuery) -> None:
+def _select(
+    best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument, by_query: ByQuery
+) -> None:
     """Update everything except C and U after the selection of the feature `best`."""
     C, U, power, target, change = by_feature
     a, p, column, scaled = by_document
@@ -96,7 +98,9 @@ def _select(best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument
         factor = -d - g[q] * inner
         for i in range(begin, end):
             p[i] += factor * scaled[i]
-            C[block * n_documents + i, lane] = U[block * n_documents + i, lane] = 0.0  # the feature is gone
+            C[block * n_documents + i, lane] = U[block * n_documents + i, lane] = (
+                0.0  # the feature is gone
+            )
     a += -d * column
     power[:] = np.maximum(power - change * change / c, 0.0)
     target -= change * target[block, lane]
@@ -111,7 +115,10 @@ def _begin(X: Matrix, y: Vector, ridge: float) -> ByFeature:
     """
     n_features, n_documents = X.shape
     n_blocks = (n_features + GROUP_SIZE - 1) // GROUP_SIZE
-    C, U = np.zeros((n_blocks * n_documents, GROUP_SIZE)), np.zeros((n_blocks * n_documents, GROUP_SIZE))
+    C, U = (
+        np.zeros((n_blocks * n_documents, GROUP_SIZE)),
+        np.zeros((n_blocks * n_documents, GROUP_SIZE)),
+    )
     power, target = np.zeros((n_blocks, GROUP_SIZE)), np.zeros((n_blocks, GROUP_SIZE))
     for b in range(n_blocks):
         width = min(GROUP_SIZE, n_features - b * GROUP_SIZE)
@@ -153,7 +160,11 @@ def _update_and_try(by_feature: ByFeature, by_document: ByDocument, by_query: By
     offsets, through, g = by_query
     n_documents = len(a)
     error = np.empty_like(power)
-    factor, inner, ahead = np.empty((1, GROUP_SIZE)), np.empty((1, GROUP_SIZE)), np.empty((1, GROUP_SIZE))
+    factor, inner, ahead = (
+        np.empty((1, GROUP_SIZE)),
+        np.empty((1, GROUP_SIZE)),
+        np.empty((1, GROUP_SIZE)),
+    )
     for b in range(len(power)):
         first = b * n_documents
         total = spread(0.0)

@@ -50,7 +50,11 @@ class LaneType(types.Type):
     @property
     def llvm(self) -> ir.VectorType:
         """The vector as LLVM knows it."""
-        scalar = {types.float32: ir.FloatType(), types.float64: ir.DoubleType(), types.boolean: ir.IntType(1)}
+        scalar = {
+            types.float32: ir.FloatType(),
+            types.float64: ir.DoubleType(),
+            types.boolean: ir.IntType(1),
+        }
         return ir.VectorType(scalar[self.element], self.width)
 
 
@@ -64,13 +68,17 @@ _VALUES = {element: LaneType(element, width) for element, width in _WIDTH.items(
 _MASKS = {width: LaneType(types.boolean, width) for width in _WIDTH.values()}
 
 
-def _define(operation: Callable[..., object], build: Build, result: LaneType, *arguments: LaneType) -> None:
+def _define(
+    operation: Callable[..., object], build: Build, result: LaneType, *arguments: LaneType
+) -> None:
     """Teach numba `operation` on `arguments`, built by `build` from the LLVM values."""
 
     class Template(AbstractTemplate):
         key = operation
 
-        def generic(self, args: tuple[types.Type, ...], keywords: dict[str, object]) -> Signature | None:
+        def generic(
+            self, args: tuple[types.Type, ...], keywords: dict[str, object]
+        ) -> Signature | None:
             return signature(result, *arguments) if args == arguments else None
 
     infer_global(operation)(Template)
@@ -82,9 +90,15 @@ for _element, _values in _VALUES.items():
     _define(operator.add, lambda builder, a, b: builder.fadd(a, b), _values, _values, _values)
     _define(operator.sub, lambda builder, a, b: builder.fsub(a, b), _values, _values, _values)
     _define(operator.mul, lambda builder, a, b: builder.fmul(a, b), _values, _values, _values)
-    _define(operator.gt, lambda builder, a, b: builder.fcmp_ordered(">", a, b), _mask, _values, _values)
-    _define(operator.ge, lambda builder, a, b: builder.fcmp_ordered(">=", a, b), _mask, _values, _values)
-    _define(operator.eq, lambda builder, a, b: builder.fcmp_ordered("==", a, b), _mask, _values, _values)
+    _define(
+        operator.gt, lambda builder, a, b: builder.fcmp_ordered(">", a, b), _mask, _values, _values
+    )
+    _define(
+        operator.ge, lambda builder, a, b: builder.fcmp_ordered(">=", a, b), _mask, _values, _values
+    )
+    _define(
+        operator.eq, lambda builder, a, b: builder.fcmp_ordered("==", a, b), _mask, _values, _values
+    )
 for _mask in _MASKS.values():
     _define(operator.and_, lambda builder, a, b: builder.and_(a, b), _mask, _mask, _mask)
 
@@ -92,9 +106,13 @@ for _mask in _MASKS.values():
 def _lowered(sig: Signature, build: Build) -> Intrinsic:
     """Return the signature and code generator of an intrinsic; `build` takes LLVM values, pointers for arrays."""
 
-    def lower(context: BaseContext, builder: ir.IRBuilder, sig: Signature, args: Sequence[ir.Value]) -> ir.Value:
+    def lower(
+        context: BaseContext, builder: ir.IRBuilder, sig: Signature, args: Sequence[ir.Value]
+    ) -> ir.Value:
         values = [
-            context.make_array(kind)(context, builder, value).data if isinstance(kind, types.Array) else value
+            context.make_array(kind)(context, builder, value).data
+            if isinstance(kind, types.Array)
+            else value
             for kind, value in zip(sig.args, args, strict=True)
         ]
         result = build(builder, *values)
@@ -118,7 +136,9 @@ def _undefined(vector: ir.VectorType) -> ir.Constant:
     return ir.Constant(vector, ir.Undefined)
 
 
-def _external(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Type) -> ir.Function:
+def _external(
+    builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Type
+) -> ir.Function:
     """Return LLVM's own function of this name, declared once in the module."""
     existing = builder.module.globals.get(name)
     return existing or ir.Function(builder.module, ir.FunctionType(result, arguments), name)
@@ -136,7 +156,9 @@ def load(typing_context: BaseContext, array: types.Array, row: types.Integer) ->
 
 
 @intrinsic
-def store(typing_context: BaseContext, array: types.Array, row: types.Integer, value: LaneType) -> Intrinsic:
+def store(
+    typing_context: BaseContext, array: types.Array, row: types.Integer, value: LaneType
+) -> Intrinsic:
     """Write one vector to row `row` of a lane array."""
     vector = _VALUES[array.dtype]
 
@@ -170,7 +192,9 @@ def load_mask(typing_context: BaseContext, words: types.Array, index: types.Inte
 
 
 @intrinsic
-def store_mask(typing_context: BaseContext, words: types.Array, index: types.Integer, mask: LaneType) -> Intrinsic:
+def store_mask(
+    typing_context: BaseContext, words: types.Array, index: types.Integer, mask: LaneType
+) -> Intrinsic:
     """Write a mask to the bits of ``words[index]``."""
     kind = _MASKS[words.dtype.bitwidth]
 
@@ -195,11 +219,15 @@ def store_eight(
     """
     width, octet = words.dtype.bitwidth, ir.IntType(8)
 
-    def build(builder: ir.IRBuilder, words: ir.Value, first: ir.Value, rows: ir.Value, *of_row: ir.Value) -> None:
+    def build(
+        builder: ir.IRBuilder, words: ir.Value, first: ir.Value, rows: ir.Value, *of_row: ir.Value
+    ) -> None:
         n_bytes, position = of_row
         bits = _undefined(ir.VectorType(octet, width))
         for row in range(width):
-            bits = builder.insert_element(bits, builder.load(builder.gep(rows, [position])), INT32(row))
+            bits = builder.insert_element(
+                bits, builder.load(builder.gep(rows, [position])), INT32(row)
+            )
             position = builder.add(position, n_bytes)
         for k in range(8):
             highest = builder.icmp_signed("<", bits, ir.Constant(bits.type, None))
@@ -211,23 +239,33 @@ def store_eight(
 
 
 @intrinsic
-def blend(typing_context: BaseContext, mask: LaneType, chosen: LaneType, otherwise: LaneType) -> Intrinsic:
+def blend(
+    typing_context: BaseContext, mask: LaneType, chosen: LaneType, otherwise: LaneType
+) -> Intrinsic:
     """Return, lane by lane, `chosen` where `mask` is set and `otherwise` where it is not."""
-    return _lowered(chosen(mask, chosen, otherwise), lambda builder, *values: builder.select(*values))
+    return _lowered(
+        chosen(mask, chosen, otherwise), lambda builder, *values: builder.select(*values)
+    )
 
 
 @intrinsic
-def load_at(typing_context: BaseContext, like: LaneType, array: types.Array, position: types.Integer) -> Intrinsic:
+def load_at(
+    typing_context: BaseContext, like: LaneType, array: types.Array, position: types.Integer
+) -> Intrinsic:
     """Return the numbers of an array (n,) of any precision from `position` on, as a vector of the type of `like`."""
     number = _VALUES[array.dtype].llvm.element
     given = ir.VectorType(number, like.width)
 
-    def build(builder: ir.IRBuilder, _: ir.Value, numbers: ir.Value, position: ir.Value) -> ir.Value:
+    def build(
+        builder: ir.IRBuilder, _: ir.Value, numbers: ir.Value, position: ir.Value
+    ) -> ir.Value:
         first = builder.bitcast(builder.gep(numbers, [position]), given.as_pointer())
         value = builder.load(first, align=array.dtype.bitwidth // 8)
         if array.dtype == like.element:
             return value
-        return (builder.fptrunc if array.dtype == types.float64 else builder.fpext)(value, like.llvm)
+        return (builder.fptrunc if array.dtype == types.float64 else builder.fpext)(
+            value, like.llvm
+        )
 
     return _lowered(like(like, array, types.int64), build)
 
@@ -239,7 +277,9 @@ def least(typing_context: BaseContext, values: LaneType) -> Intrinsic:
     def build(builder: ir.IRBuilder, vector: ir.Value) -> ir.Value:
         while (n := vector.type.count) > 1:  # compare the upper half with the lower
             low = builder.shuffle_vector(vector, _undefined(vector.type), _indices(range(n // 2)))
-            high = builder.shuffle_vector(vector, _undefined(vector.type), _indices(range(n // 2, n)))
+            high = builder.shuffle_vector(
+                vector, _undefined(vector.type), _indices(range(n // 2, n))
+            )
             vector = builder.select(builder.fcmp_ordered("<", low, high), low, high)
         return builder.extract_element(vector, INT32(0))
 
@@ -247,19 +287,27 @@ def least(typing_context: BaseContext, values: LaneType) -> Intrinsic:
 
 
 @intrinsic
-def prefetch(typing_context: BaseContext, numbers: types.Array, position: types.Integer) -> Intrinsic:
+def prefetch(
+    typing_context: BaseContext, numbers: types.Array, position: types.Integer
+) -> Intrinsic:
     """Bring the numbers of an array (n,) around `position` into the cache; any position is allowed."""
 
     def build(builder: ir.IRBuilder, numbers: ir.Value, position: ir.Value) -> None:
         address = builder.bitcast(builder.gep(numbers, [position]), ir.IntType(8).as_pointer())
-        function = _external(builder, "llvm.prefetch.p0i8", ir.VoidType(), address.type, INT32, INT32, INT32)
-        builder.call(function, [address, INT32(0), INT32(2), INT32(1)])  # to read, and more than once
+        function = _external(
+            builder, "llvm.prefetch.p0i8", ir.VoidType(), address.type, INT32, INT32, INT32
+        )
+        builder.call(
+            function, [address, INT32(0), INT32(2), INT32(1)]
+        )  # to read, and more than once
 
     return _lowered(types.void(numbers, types.int64), build)
 
 
 @intrinsic
-def sum_four(typing_context: BaseContext, a: LaneType, b: LaneType, c: LaneType, d: LaneType) -> Intrinsic:
+def sum_four(
+    typing_context: BaseContext, a: LaneType, b: LaneType, c: LaneType, d: LaneType
+) -> Intrinsic:
     """Return the sums of four vectors; lane l has the sum of vector l modulo four.
 
     Neighbours are added first, then the neighbours among these sums, and so on.
@@ -267,7 +315,10 @@ def sum_four(typing_context: BaseContext, a: LaneType, b: LaneType, c: LaneType,
 
     def build(builder: ir.IRBuilder, *vectors: ir.Value) -> ir.Value:
         def add_neighbours(x: ir.Value, y: ir.Value, n_sums: int) -> ir.Value:
-            even, odd = (builder.shuffle_vector(x, y, _indices(range(begin, 2 * n_sums, 2))) for begin in (0, 1))
+            even, odd = (
+                builder.shuffle_vector(x, y, _indices(range(begin, 2 * n_sums, 2)))
+                for begin in (0, 1)
+            )
             return builder.fadd(even, odd)
 
         first, second, third, fourth = vectors
@@ -304,4 +355,6 @@ def fused(typing_context: BaseContext, a: LaneType, b: LaneType, c: LaneType) ->
 @intrinsic
 def first_bit(typing_context: BaseContext, bits: types.Integer) -> Intrinsic:
     """Return the position of the lowest bit that is set; `bits` (int64) is not 0."""
-    return _lowered(types.int64(types.int64), lambda builder, value: builder.cttz(value, ir.IntType(1)(1)))
+    return _lowered(
+        types.int64(types.int64), lambda builder, value: builder.cttz(value, ir.IntType(1)(1))
+    )

@@ -69,7 +69,12 @@ def read_lines(
                 feature, start = following, at + 1
                 value, at = _value(text, start)
                 if abs(value) > largest:
-                    hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = start, at, row, feature - least
+                    hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = (
+                        start,
+                        at,
+                        row,
+                        feature - least,
+                    )
                     n_hard += 1
                 elif feature - least < values.shape[1]:
                     values[row, feature - least] = value
@@ -91,7 +96,9 @@ def read_lines(
 
 
 @kernel
-def _label_and_query(text: NDArray[np.uint8], at: int, with_queries: bool) -> tuple[int, int, int, int]:
+def _label_and_query(
+    text: NDArray[np.uint8], at: int, with_queries: bool
+) -> tuple[int, int, int, int]:
     """Return label, start and end of the query id, and the index of what follows, −1 if the line is not a document."""
     label, at = _integer(text, at)
     if label >= 0 and text[at] == DOT:
@@ -169,7 +176,9 @@ def _is_gap(c: int) -> bool:
 
 
 @kernel
-def _are_same(text: NDArray[np.uint8], begin: int, end: int, other_begin: int, other_end: int) -> bool:
+def _are_same(
+    text: NDArray[np.uint8], begin: int, end: int, other_begin: int, other_end: int
+) -> bool:
     """Whether two parts of the text are the same."""
     same = end - begin == other_end - other_begin
     while same and begin < end:

@@ -21,7 +21,18 @@ import numpy as np
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.kernels.compiled import kernel, read_only
-from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, least, load, load_mask, spread, store, word_type
+from moerank.kernels.lanes import (
+    bits_of,
+    blend,
+    first_bit,
+    lanes,
+    least,
+    load,
+    load_mask,
+    spread,
+    store,
+    word_type,
+)
 from moerank.kernels.pair_pass import project
 from moerank.kernels.threads import in_pieces, in_threads
 from moerank.kernels.tiles import (
@@ -52,7 +63,12 @@ COPIED_NUMBERS = 2**18
 
 
 def few_ranks(
-    query: Integers, gain: Vector, discount: Vector, depth: Integers, ideal: Vector, ideal_first: Integers
+    query: Integers,
+    gain: Vector,
+    discount: Vector,
+    depth: Integers,
+    ideal: Vector,
+    ideal_first: Integers,
 ) -> FewRanks | None:
     """Return the arguments of `normalised_gain` that these kernels read; None unless each query has one depth ≤ 16."""
     serve = len(ideal) == len(query) and int(depth.max(initial=0)) <= CLASSES
@@ -60,7 +76,12 @@ def few_ranks(
 
 
 def gain_of_linear(
-    X: Floats, columns: Callable[[], Floats], W: Matrix, offsets: Integers, few_ranks: FewRanks, workers: int
+    X: Floats,
+    columns: Callable[[], Floats],
+    W: Matrix,
+    offsets: Integers,
+    few_ranks: FewRanks,
+    workers: int,
 ) -> Matrix:
     """Return the discounted cumulated gain over its ideal value, shape (n_queries, n_individuals).
 
@@ -76,11 +97,15 @@ def _parts(few_ranks: FewRanks, offsets: Integers, n_parts: int) -> list[FewRank
     """Return the queries in parts of about as many documents."""
     query, gain, discount, depth, ideal = few_ranks
     cuts = np.searchsorted(offsets[query], np.linspace(0, offsets[-1], n_parts + 1)[1:-1])
-    parts = [slice(begin, end) for begin, end in pairwise([0, *cuts.tolist(), len(query)]) if begin < end]
+    parts = [
+        slice(begin, end) for begin, end in pairwise([0, *cuts.tolist(), len(query)]) if begin < end
+    ]
     return [(query[part], gain, discount, depth[part], ideal[part]) for part in parts]
 
 
-def individuals_share_features(X: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks) -> bool:
+def individuals_share_features(
+    X: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks
+) -> bool:
     """Whether `lane_gain` can take these arguments and is likely to be faster than `linear_gain`."""
     query, gain = few_ranks[:2]
     width = lanes(X.dtype.type)
@@ -88,7 +113,9 @@ def individuals_share_features(X: Floats, W: Matrix, offsets: Integers, few_rank
         return False
     if (offsets[query + 1] - offsets[query]).mean() <= SHORT_ON_AVERAGE:
         return True
-    return X.flags.c_contiguous and bool(_used_by_groups(W, width).sum() * width <= 2 * np.count_nonzero(W))
+    return X.flags.c_contiguous and bool(
+        _used_by_groups(W, width).sum() * width <= 2 * np.count_nonzero(W)
+    )
 
 
 def _used_by_groups(W: Matrix, width: int) -> Mask:
@@ -96,7 +123,9 @@ def _used_by_groups(W: Matrix, width: int) -> Mask:
     return np.logical_or.reduceat(W != 0, np.arange(0, len(W), width))
 
 
-def linear_gain(columns: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks, workers: int = 1) -> Matrix:
+def linear_gain(
+    columns: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks, workers: int = 1
+) -> Matrix:
     """Return the discounted cumulated gain over its ideal value, shape (n_queries, n_individuals).
 
     It is 0 for queries that do not count. O(Σ_individuals k · n_documents) for k features each, and about
@@ -158,15 +187,21 @@ def _gain_by_documents(
             size = offsets[query[q] + 1] - document
             for individual in range(n_individuals):
                 start = individual * room + first_vector[q - c]
-                n_candidates = _copy_candidates_of_one(scores, flat, start, size, depth[q], best, candidates_flat, row)
+                n_candidates = _copy_candidates_of_one(
+                    scores, flat, start, size, depth[q], best, candidates_flat, row
+                )
                 _count_above(candidates, n_candidates, later, above)
-                total = _sum_gains(above_flat, row, n_candidates, gain, document, discount, depth[q], placed)
+                total = _sum_gains(
+                    above_flat, row, n_candidates, gain, document, discount, depth[q], placed
+                )
                 values[query[q], individual] = total / ideal[q]
         c = end
 
 
 @kernel
-def _score_tiles(tiles: Floats, n_tiles: int, own: OwnFeatures, weight: Floats, scores: Floats, room: int) -> None:
+def _score_tiles(
+    tiles: Floats, n_tiles: int, own: OwnFeatures, weight: Floats, scores: Floats, room: int
+) -> None:
     """Sum the scores of every tile under every individual, in feature order."""
     used, begin, position = own
     zero = spread(weight.dtype.type(0))
@@ -190,7 +225,14 @@ def _score_tiles(tiles: Floats, n_tiles: int, own: OwnFeatures, weight: Floats, 
 
 @kernel
 def _copy_candidates_of_one(
-    scores: Floats, flat: Floats, start: int, size: int, depth: int, best: Floats, candidates: Floats, row: Integers
+    scores: Floats,
+    flat: Floats,
+    start: int,
+    size: int,
+    depth: int,
+    best: Floats,
+    candidates: Floats,
+    row: Integers,
 ) -> int:
     """Copy the scores that may stand in the first `depth` ranks of a query, and return their number.
 
@@ -221,7 +263,9 @@ def _copy_candidates_of_one(
     level = spread(floor)
     n_candidates = 0
     for v in range(start, stop, 64 // width):
-        bits = np.int64(0)  # of 64 scores: a loop over few long words ends where the processor expects it
+        bits = np.int64(
+            0
+        )  # of 64 scores: a loop over few long words ends where the processor expects it
         for u in range(min(64 // width, stop - v)):
             bits |= bits_of(load(scores, v + u) >= level) << (u * width)
         while bits:
@@ -237,7 +281,11 @@ def _copy_candidates_of_one(
 def _nth_largest(a: object, b: object, n: int, best: Floats) -> Any:
     """Return the n-th largest number of two vectors, n at most `CLASSES`; −∞ fills up the second."""
     width = best.shape[1]
-    zero, one, high = spread(best.dtype.type(0)), spread(best.dtype.type(1)), spread(best.dtype.type(np.inf))
+    zero, one, high = (
+        spread(best.dtype.type(0)),
+        spread(best.dtype.type(1)),
+        spread(best.dtype.type(np.inf)),
+    )
     store(best, 0, a)
     store(best, 1, b)
     above_a = above_b = zero
@@ -308,7 +356,9 @@ def _sorting_network(n: int) -> Integers:
 NETWORK = _sorting_network(CLASSES)
 
 
-def lane_gain(X: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks, workers: int = 1) -> Matrix:
+def lane_gain(
+    X: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks, workers: int = 1
+) -> Matrix:
     """Return what `linear_gain` returns, from X (n_documents, n_features).
 
     The precision of X must hold the gains. Features in use are copied block by block unless X is C-contiguous.
@@ -331,8 +381,13 @@ def lane_gain(X: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks, work
                 first, last = query[0], query[-1] + 1
                 rows = slice(offsets[first], offsets[last])
                 block = read_only(np.ascontiguousarray(X[rows][:, columns]))
-                within, part = read_only(offsets[first : last + 1] - rows.start), (query - first, gain[rows], *others)
-                _gain_by_individuals(block, begin, feature, by_feature, within, part, NETWORK, values[first:last])
+                within, part = (
+                    read_only(offsets[first : last + 1] - rows.start),
+                    (query - first, gain[rows], *others),
+                )
+                _gain_by_individuals(
+                    block, begin, feature, by_feature, within, part, NETWORK, values[first:last]
+                )
 
         in_pieces(fill, _parts(few_ranks, offsets, workers * n_blocks), workers, 1)
     return values
@@ -363,7 +418,9 @@ def _gain_by_individuals(
     candidate_gain = np.empty(longest + 1)
     above, relevant_gain = np.empty((longest, width), X.dtype), np.empty(longest, X.dtype)
     placed, total = np.empty((1, width), X.dtype), np.empty(width)
-    first_document = np.empty(TILED_BLOCK + 1, np.int64)  # of each query of the block; nobody reads it
+    first_document = np.empty(
+        TILED_BLOCK + 1, np.int64
+    )  # of each query of the block; nobody reads it
     c: int = np.int64(0)  # type: ignore[assignment]  # a literal would be a type of its own
     while c < len(query):
         end, _ = cut_block(offsets, query, c, np.int64(1), first_document)  # type: ignore[arg-type]
@@ -374,9 +431,13 @@ def _gain_by_individuals(
                 project(X[first:last], weights_of_group, own, scores)
                 n, rows, gains = last - first, scores, gain[first:last]
                 if n > SHORT_QUERY:
-                    n = _copy_candidate_rows(scores, gains, n, depth[q], network, best, candidates, candidate_gain)
+                    n = _copy_candidate_rows(
+                        scores, gains, n, depth[q], network, best, candidates, candidate_gain
+                    )
                     rows, gains = candidates, candidate_gain
-                _sum_gains_of_rows(rows, gains, n, discount, depth[q], above, relevant_gain, placed, total)
+                _sum_gains_of_rows(
+                    rows, gains, n, discount, depth[q], above, relevant_gain, placed, total
+                )
                 for lane in range(min(width, n_individuals - group * width)):
                     values[query[q], group * width + lane] = total[lane] / ideal[q]
         c = end
@@ -408,7 +469,9 @@ def _copy_candidate_rows(
         store(best, j, blend(larger, a, b))
     floor = load(best, depth - 1)
     n_candidates = 0
-    for i in range(size):  # each is copied, and written over if it need not stay: which one is hard to foresee
+    for i in range(
+        size
+    ):  # each is copied, and written over if it need not stay: which one is hard to foresee
         s = load(scores, i)
         store(candidates, n_candidates, s)
         candidate_gain[n_candidates] = gain[i]

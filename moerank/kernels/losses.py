@@ -106,7 +106,9 @@ def hinge_line_search(
 
 
 @kernel
-def _pass(runs: Integers, scores: Vector, change: Vector, above: Vector, below: Vector, bends: Vector) -> None:
+def _pass(
+    runs: Integers, scores: Vector, change: Vector, above: Vector, below: Vector, bends: Vector
+) -> None:
     """Sum d = max(0, 1 − (sᵢ − sⱼ)) over the pairs of each better document, and of each worse one.
 
     `bends` receives Σ (cᵢ − cⱼ)² over the pairs with d > 0 of each worse document.
@@ -229,7 +231,9 @@ def descend(X: Matrix, y: Vector, offsets: Integers, rate: float, n_epochs: int)
     n_features, target = X.shape[1], np.empty(len(X))
     for q in range(len(offsets) - 1):
         _softmax(y[offsets[q] : offsets[q + 1]], target[offsets[q] : offsets[q + 1]])
-    columns = X.T.copy()  # with documents innermost in the one product, features in the other, both are vectorised
+    columns = (
+        X.T.copy()
+    )  # with documents innermost in the one product, features in the other, both are vectorised
     W = np.empty((n_epochs, n_features))
     w = np.zeros(n_features)
     gradient = np.empty(n_features)

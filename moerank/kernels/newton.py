@@ -136,7 +136,9 @@ def advance_newton(
             for f in range(n_features):
                 z[f] = direction[i, f] + 2.0 * scale[i] * pulled[i, f] if chosen[f] else 0.0
             curvature = dot(direction[i], z)
-            length = rho[i] / curvature if curvature > 0.0 else 0.0  # 0 where it is too small to square
+            length = (
+                rho[i] / curvature if curvature > 0.0 else 0.0
+            )  # 0 where it is too small to square
             for f in range(n_features):
                 W[i, f] += length * direction[i, f]
                 residual[i, f] -= length * z[f]
@@ -200,7 +202,10 @@ def newton_lanes(
             state.task[lane] = IDLE
     scale = C / n_kept
     scores, documents = np.empty((len(X), lanes), X.dtype), np.empty((len(X), lanes), X.dtype)
-    weights, partial = np.zeros((n_features, lanes), X.dtype), np.empty((n_features, lanes), X.dtype)
+    weights, partial = (
+        np.zeros((n_features, lanes), X.dtype),
+        np.empty((n_features, lanes), X.dtype),
+    )
     sums, pulled = np.empty((n_features, lanes)), np.empty((lanes, n_features))
     slack_sum, active = np.empty(lanes), np.empty_like(words)
     slack = np.empty(lanes)
@@ -232,5 +237,16 @@ def newton_lanes(
         pair_pass.pull_back(X, documents, used, partial, sums)
         pair_pass.transpose(sums, pulled)
         advance_newton(
-            state, served, pulled, slack, feature_mask, factors, scale, hinge, False, tolerance, SINGLE_NOISE, MAX_STEPS
+            state,
+            served,
+            pulled,
+            slack,
+            feature_mask,
+            factors,
+            scale,
+            hinge,
+            False,
+            tolerance,
+            SINGLE_NOISE,
+            MAX_STEPS,
         )

@@ -101,7 +101,9 @@ def project(X: Floats, weights: Floats, used: Integers, scores: Floats) -> None:
     """
     zero = spread(weights.dtype.type(0))
     n_full = len(X) - len(X) % 4
-    for i in range(0, n_full, 4):  # four documents together share the loads of the weights and hide latency
+    for i in range(
+        0, n_full, 4
+    ):  # four documents together share the loads of the weights and hide latency
         a = b = c = d = zero
         for f in used:
             w = load(weights, f)
@@ -135,7 +137,9 @@ def used_features(weights: Floats | Mask) -> Integers:
 
 
 @kernel
-def pull_back(X: Floats, documents: Floats, used: Integers, partial: Floats, features: Matrix) -> None:
+def pull_back(
+    X: Floats, documents: Floats, used: Integers, partial: Floats, features: Matrix
+) -> None:
     """Bring sums over documents back to the features: features = Xᵀ · documents for `used` features, 0 for others.
 
     `partial` (n_features, lanes) is scratch: 128 documents are summed in the arrays' own precision before they are

@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
-from moerank.kernels.pair_pass import PairGroups, hinge_pass, project, pull_back, transpose, used_features
+from moerank.kernels.pair_pass import (
+    PairGroups,
+    hinge_pass,
+    project,
+    pull_back,
+    transpose,
+    used_features,
+)
 from moerank.kernels.run_pass import IDLE
 
 # Tasks of a pass for an individual that is not `IDLE`: ℓ and its gradient at the point z; ℓ at the trial step.
@@ -68,7 +75,13 @@ def begin(terms: Terms, start: Matrix) -> Proximal:
 
 @kernel
 def advance(
-    state: Proximal, served: Mask, terms: Terms, pulled: Matrix, squares: Vector, max_iter: int, tol: float
+    state: Proximal,
+    served: Mask,
+    terms: Terms,
+    pulled: Matrix,
+    squares: Vector,
+    max_iter: int,
+    tol: float,
 ) -> None:
     """Continue the individuals that a pass has served with its sums at their points, and set their next points.
 
@@ -89,7 +102,10 @@ def advance(
             for f in range(n_features):  # of ℓ in [u; v], from Σ d (xᵢ − xⱼ) and A (u + v)
                 loss = -2.0 * terms.share[i] * pulled[i, f]
                 quadratic = terms.lambda1[i] * similar[f] if terms.lambda1[i] > 0.0 else 0.0
-                state.gradient[i, f], state.gradient[i, n_features + f] = quadratic + loss, quadratic - loss
+                state.gradient[i, f], state.gradient[i, n_features + f] = (
+                    quadratic + loss,
+                    quadratic - loss,
+                )
             if state.n_iter[i] == 0:  # z is w here
                 state.objective[i] = state.value[i] + _penalty(terms, i, z[i])
             state.task[i] = VALUE
@@ -113,7 +129,9 @@ def advance(
                     z[i, k] = w[i, k] + state.momentum[i] * (w[i, k] - state.before[i, k])
                 continue
             L[i] *= 2.0
-        for k in range(n_variables):  # the minimum of the model at z: max(0, z − (g + λ₂ c) / L), 0 off the features
+        for k in range(
+            n_variables
+        ):  # the minimum of the model at z: max(0, z − (g + λ₂ c) / L), 0 off the features
             f = k % n_features
             step = (state.gradient[i, k] + terms.lambda2[i] * terms.cost[i, f]) / L[i]
             trial[i, k] = max(0.0, z[i, k] - step) if terms.feature_mask[i, f] else 0.0
@@ -146,7 +164,11 @@ def proximal_lanes(
     terms, state = Terms(*fields_of_terms), Proximal(*fields_of_state)
     lanes, n_features = terms.feature_mask.shape
     every = np.arange(n_features)
-    weights, partial, sums = np.empty((n_features, lanes)), np.empty((n_features, lanes)), np.empty((n_features, lanes))
+    weights, partial, sums = (
+        np.empty((n_features, lanes)),
+        np.empty((n_features, lanes)),
+        np.empty((n_features, lanes)),
+    )
     scores, documents = np.empty((len(X), lanes)), np.empty((len(X), lanes))
     pulled, squares, active = np.empty((lanes, n_features)), np.empty(lanes), np.empty_like(words)
     transpose(state.w[:, :n_features] - state.w[:, n_features:], weights)

@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, fused, load, load_mask, spread, store, sum_four
-from moerank.kernels.tiles import TILE, TILED_BLOCK, OwnFeatures, copy_to_tiles, cut_block, longest_query
+from moerank.kernels.tiles import (
+    TILE,
+    TILED_BLOCK,
+    OwnFeatures,
+    copy_to_tiles,
+    cut_block,
+    longest_query,
+)
 
 # `query`, `first`, `start` and `row`: the queries with pairs, increasing; query q has the runs ``first[q]`` to
 # ``first[q + 1]``, run r the documents ``row[start[r]]`` to ``row[start[r + 1]]``.
@@ -56,7 +63,12 @@ def _add_pairs(
             a2 = z2 = spread(level[i + 2] if i + 2 < stop else nobody)
             a3 = z3 = spread(level[i + 3] if i + 3 < stop else nobody)
             if moved is not None:
-                z0, z1, z2, z3 = spread(moved[i]), spread(moved[i + 1]), spread(moved[i + 2]), spread(moved[i + 3])
+                z0, z1, z2, z3 = (
+                    spread(moved[i]),
+                    spread(moved[i + 1]),
+                    spread(moved[i + 2]),
+                    spread(moved[i + 3]),
+                )
             t0 = t1 = t2 = t3 = zero
             for vector in range(n_full + (rest > 0)):
                 s = load(loser, vector)
@@ -78,11 +90,18 @@ def _add_pairs(
             for j in range(4):
                 sums[i + j] += four_sums[j]
     store(four, 0, slack)
-    return np.float64(four[0, 0]) + np.float64(four[0, 1]) + np.float64(four[0, 2]) + np.float64(four[0, 3])
+    return (
+        np.float64(four[0, 0])
+        + np.float64(four[0, 1])
+        + np.float64(four[0, 2])
+        + np.float64(four[0, 3])
+    )
 
 
 @kernel
-def _add_all_pairs(score: Floats, chosen: Mask, margin: float, sums: Floats, runs: tuple[Integers, int, int]) -> float:
+def _add_all_pairs(
+    score: Floats, chosen: Mask, margin: float, sums: Floats, runs: tuple[Integers, int, int]
+) -> float:
     """Add d = margin − (sᵢ − sⱼ) to the winner and −d to the loser of every pair of a query; return Σ d.
 
     Sums per run are enough: a document with w worse and b better ones gets (w − b) margin − (w + b) s plus the scores
@@ -90,7 +109,10 @@ def _add_all_pairs(score: Floats, chosen: Mask, margin: float, sums: Floats, run
     """
     start, first, end = runs
     slack = 0.0
-    for side in (1.0, -1.0):  # the sums of each document over the worse documents, and over the better ones
+    for side in (
+        1.0,
+        -1.0,
+    ):  # the sums of each document over the worse documents, and over the better ones
         other = 0.0
         n_others = 0
         for number in range(end - first):
@@ -183,7 +205,12 @@ def run_pass(
     four = np.empty((1, width), w.dtype)
     # Views are made here once: inside the loops each would count its references.
     score, moved = scores.reshape(-1), moves.reshape(-1)
-    as_loser, as_winner, as_move, added = loser.reshape(-1), winner.reshape(-1), move.reshape(-1), total.reshape(-1)
+    as_loser, as_winner, as_move, added = (
+        loser.reshape(-1),
+        winner.reshape(-1),
+        move.reshape(-1),
+        total.reshape(-1),
+    )
     nothing = spread(w.dtype.type(0))
     chosen = np.ones(longest, np.bool_)
     by_label, by_row = np.empty(room, np.uint32), np.empty(room, np.uint32)
@@ -194,14 +221,34 @@ def run_pass(
     while c < len(query):
         end, n = cut_block(offsets, query, c, width, first_vector)
         for q in range(c, end):
-            document, offset, sorted_first = first_vector[q - c] * width, offsets[query[q]], start[first[query[q]]]
+            document, offset, sorted_first = (
+                first_vector[q - c] * width,
+                offsets[query[q]],
+                start[first[query[q]]],
+            )
             for k in range(offsets[query[q] + 1] - offset):
                 by_label[document + k] = document + row[sorted_first + k] - offset
                 by_row[document + row[sorted_first + k] - offset] = k
         if single:
-            copy_to_tiles(columns.view(np.float32), offsets[-1], used, offsets, query[c:end], first_vector, tiles)
+            copy_to_tiles(
+                columns.view(np.float32),
+                offsets[-1],
+                used,
+                offsets,
+                query[c:end],
+                first_vector,
+                tiles,
+            )
         else:
-            copy_to_tiles(columns.view(np.float64), offsets[-1], used, offsets, query[c:end], first_vector, tiles)
+            copy_to_tiles(
+                columns.view(np.float64),
+                offsets[-1],
+                used,
+                offsets,
+                query[c:end],
+                first_vector,
+                tiles,
+            )
         _centre(tiles, used, centre, offsets, query[c:end], first_vector)
         n_tiles = (n + TILE - 1) // TILE
         _score(tiles, n_tiles, own, w, task, RESIDUALS, scores, room // width)
@@ -211,7 +258,11 @@ def run_pass(
                 continue
             at = individual * room
             for q in range(c, end):
-                document, r, r_end = first_vector[q - c] * width, first[query[q]], first[query[q] + 1]
+                document, r, r_end = (
+                    first_vector[q - c] * width,
+                    first[query[q]],
+                    first[query[q] + 1],
+                )
                 runs = start, r, r_end
                 n_of_query = start[r_end] - start[r]
                 if len(queries) and not queries[min(individual, len(queries) - 1), query[q]]:
@@ -239,9 +290,13 @@ def run_pass(
                             if not chosen[k]:
                                 as_loser[k] = as_winner[k] = -np.inf
                     if task[individual] == RESIDUALS:
-                        total_slack = _add_pairs(loser, as_winner, None, None, total, added, runs, prefix, four)
+                        total_slack = _add_pairs(
+                            loser, as_winner, None, None, total, added, runs, prefix, four
+                        )
                     else:
-                        _add_pairs(loser, as_winner, move, as_move, total, added, runs, prefix, four)
+                        _add_pairs(
+                            loser, as_winner, move, as_move, total, added, runs, prefix, four
+                        )
                 elif task[individual] == RESIDUALS:
                     total_slack = _add_all_pairs(as_loser, chosen, margin, added, runs)
                 else:
@@ -258,7 +313,16 @@ def run_pass(
                 store(scores, at // width + vector, nothing)
         _pull_back(tiles, n_tiles, own, task, scores, room // width, partial)
         for k in range(0, len(position), 4):
-            store(four, 0, sum_four(load(partial, k), load(partial, k + 1), load(partial, k + 2), load(partial, k + 3)))
+            store(
+                four,
+                0,
+                sum_four(
+                    load(partial, k),
+                    load(partial, k + 1),
+                    load(partial, k + 2),
+                    load(partial, k + 3),
+                ),
+            )
             for j in range(min(4, len(position) - k)):
                 sums[k + j] += four[0, j]
         partial[:] = 0
@@ -267,7 +331,12 @@ def run_pass(
 
 @kernel
 def _centre(
-    tiles: Floats, used: Integers, centre: Matrix, offsets: Integers, queries: Integers, first_vector: Integers
+    tiles: Floats,
+    used: Integers,
+    centre: Matrix,
+    offsets: Integers,
+    queries: Integers,
+    first_vector: Integers,
 ) -> None:
     """Subtract from each used feature its mean in each query of the block."""
     n_used, width = len(used), tiles.shape[1]
@@ -282,7 +351,14 @@ def _centre(
 
 @kernel
 def _score(
-    tiles: Floats, n_tiles: int, own: OwnFeatures, w: Floats, task: Integers, least_task: int, scores: Floats, room: int
+    tiles: Floats,
+    n_tiles: int,
+    own: OwnFeatures,
+    w: Floats,
+    task: Integers,
+    least_task: int,
+    scores: Floats,
+    room: int,
 ) -> None:
     """Sum wᵀx of every tile under every individual with at least this task, in feature order."""
     used, begin, position = own
@@ -309,7 +385,13 @@ def _score(
 
 @kernel
 def _gather(
-    values: Floats, at: int, position: NDArray[np.uint32], begin: int, n: int, target: int, result: Floats
+    values: Floats,
+    at: int,
+    position: NDArray[np.uint32],
+    begin: int,
+    n: int,
+    target: int,
+    result: Floats,
 ) -> None:
     """Copy the values at ``at + position[begin]``, … one after the other to `result`, from `target` on."""
     for k in range(n):  # numbers without a sign need no test for an index from the end
@@ -318,7 +400,13 @@ def _gather(
 
 @kernel
 def _pull_back(
-    tiles: Floats, n_tiles: int, own: OwnFeatures, task: Integers, documents: Floats, room: int, partial: Floats
+    tiles: Floats,
+    n_tiles: int,
+    own: OwnFeatures,
+    task: Integers,
+    documents: Floats,
+    room: int,
+    partial: Floats,
 ) -> None:
     """Bring sums over documents back to the features: partial += xᵀ documents, lane by lane, on own features."""
     used, begin, position = own

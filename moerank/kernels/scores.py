@@ -49,13 +49,17 @@ def values_by_blocks(
             within = offsets[begin : end + 1]
             scores = linear_scores(X[within[0] : within[-1]], W)
             part_of_plan = _part_of_plan(plan, begin, end, within)
-            values[begin:end] = measure(read_only(scores), read_only(within - within[0]), *part_of_plan)
+            values[begin:end] = measure(
+                read_only(scores), read_only(within - within[0]), *part_of_plan
+            )
 
     in_pieces(fill, blocks, workers, 1)
     return values
 
 
-def _part_of_plan(plan: tuple[Array, ...], begin: int, end: int, within: Integers) -> tuple[Array, ...]:
+def _part_of_plan(
+    plan: tuple[Array, ...], begin: int, end: int, within: Integers
+) -> tuple[Array, ...]:
     """Return the plan of the queries `begin` to `end` alone, whose rows begin at `within` (end − begin + 1,)."""
     query, gain, *others = plan
     first, last = np.searchsorted(query, [begin, end])
@@ -68,7 +72,13 @@ def _part_of_plan(plan: tuple[Array, ...], begin: int, end: int, within: Integer
 
 @kernel
 def tree_scores(
-    X: Matrix, columns: Integers, thresholds: Vector, left: Integers, right: Integers, leaves: Vector, roots: Integers
+    X: Matrix,
+    columns: Integers,
+    thresholds: Vector,
+    left: Integers,
+    right: Integers,
+    leaves: Vector,
+    roots: Integers,
 ) -> Vector:
     """Return for each row of X the sum of its leaves in tree order; the lists are those of `Forest`."""
     scores = np.zeros(len(X))

@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.kernels.algebra import LEAST_PIVOT, PANELS_ABREAST, VECTOR_WIDTH, positions, subtract_products
+from moerank.kernels.algebra import (
+    LEAST_PIVOT,
+    PANELS_ABREAST,
+    VECTOR_WIDTH,
+    positions,
+    subtract_products,
+)
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import fused, load, spread, store
 
@@ -43,7 +49,9 @@ def add_counts(cells: NDArray[np.int32], weight: Vector, total: Matrix) -> None:
 
 
 @kernel
-def add_to_groups(cells: NDArray[np.int32], document: Integers, group: Integers, weight: Vector, sums: Matrix) -> None:
+def add_to_groups(
+    cells: NDArray[np.int32], document: Integers, group: Integers, weight: Vector, sums: Matrix
+) -> None:
     """Add the weights of documents to the cells of their groups; entry k stands for document ``document[k]``.
 
     Shape of sums: (n_groups, n_cells). O(n_entries · n_features).
@@ -66,7 +74,11 @@ def subtract_squares(sums: Matrix, factor: Vector, total: Matrix) -> None:
     for k in range(n_groups):
         for i in range(n):
             left[k * n + i] = sums[k, i] * factor[k]
-    right, target, n_vectors = sums.reshape(-1, VECTOR_WIDTH), total.reshape(-1, VECTOR_WIDTH), n // VECTOR_WIDTH
+    right, target, n_vectors = (
+        sums.reshape(-1, VECTOR_WIDTH),
+        total.reshape(-1, VECTOR_WIDTH),
+        n // VECTOR_WIDTH,
+    )
     for begin in range(0, n_groups, GROUPS_ABREAST):
         size = min(GROUPS_ABREAST, n_groups - begin)
         for panel in range(n_vectors):
@@ -109,7 +121,9 @@ def ridge_blocks(A: Matrix, b: Vector, first: Integers, alpha: float, feature_ma
 
 
 @kernel
-def _solve_one(A: Matrix, b: Vector, first: Integers, alpha: float, chosen: Integers, U: Matrix, w: Vector) -> None:
+def _solve_one(
+    A: Matrix, b: Vector, first: Integers, alpha: float, chosen: Integers, U: Matrix, w: Vector
+) -> None:
     """Solve the system of one individual: Uᵀ U = A, with b as a further column of A, then backwards.
 
     U has all rows of the first eight columns, then those of the next eight, so that sums over rows read it in order.
@@ -119,7 +133,9 @@ def _solve_one(A: Matrix, b: Vector, first: Integers, alpha: float, chosen: Inte
         n += first[f + 1] - first[f]
     n_panels = (n + VECTOR_WIDTH - 1) // VECTOR_WIDTH
     n_rows = n_panels * VECTOR_WIDTH
-    to_next = (n_rows - 1) * VECTOR_WIDTH  # from behind a vector to the same row of the next eight columns
+    to_next = (
+        n_rows - 1
+    ) * VECTOR_WIDTH  # from behind a vector to the same row of the next eight columns
     flat = U.reshape(-1)
     flat[: (n_panels + 1) * n_rows * VECTOR_WIDTH] = 0.0
     i = 0
@@ -161,7 +177,9 @@ def _factor_panels(U: Matrix, flat: Vector, n_panels: int, begin: int, end: int)
                 diagonal = square + r * VECTOR_WIDTH + r
                 given, values = flat[diagonal], load(U, row + r)
                 for k in range(r):
-                    values = fused(spread(-flat[square + k * VECTOR_WIDTH + r]), load(U, row + k), values)
+                    values = fused(
+                        spread(-flat[square + k * VECTOR_WIDTH + r]), load(U, row + k), values
+                    )
                 store(U, row + r, values)
                 root = flat[diagonal]
                 if v == panel:
@@ -277,7 +295,9 @@ def table_scores(codes: Codes, first: Integers, tables: Matrix) -> Matrix:
 
 
 @kernel
-def _sum_tables(codes: Codes, first: Integers, lookup: Matrix, used: Integers, block: Matrix) -> None:
+def _sum_tables(
+    codes: Codes, first: Integers, lookup: Matrix, used: Integers, block: Matrix
+) -> None:
     """Sum two vectors of each used feature for each document."""
     n_documents = codes.shape[1]
     zero = spread(0.0)

@@ -53,7 +53,9 @@ class Incumbents(NamedTuple):
 
 
 @kernel
-def grow_tree(tree: Tree, units: Units, best: Incumbents, low: int, high: int, n_nodes: int, close: bool) -> int:
+def grow_tree(
+    tree: Tree, units: Units, best: Incumbents, low: int, high: int, n_nodes: int, close: bool
+) -> int:
     """Search up to `n_nodes` more nodes, depth first, and return their number.
 
     The search does not go below a node if no subset of `low` to `high` units there can be better than the best one so

@@ -24,7 +24,10 @@ VECTOR = 16
 
 
 def in_pieces(
-    work: Callable[[Any], Returned], rows: Sequence[Any] | Array, workers: int, multiple: int = VECTOR
+    work: Callable[[Any], Returned],
+    rows: Sequence[Any] | Array,
+    workers: int,
+    multiple: int = VECTOR,
 ) -> list[Returned]:
     """Cut rows into a piece for each worker, and return the result of `work` for each piece, in order."""
     n_pieces = max(1, min(workers, len(rows) // multiple))

@@ -37,7 +37,9 @@ def longest_query(offsets: Integers, query: Integers) -> int:
 
 
 @kernel
-def cut_block(offsets: Integers, query: Integers, begin: int, width: int, first_vector: Integers) -> tuple[int, int]:
+def cut_block(
+    offsets: Integers, query: Integers, begin: int, width: int, first_vector: Integers
+) -> tuple[int, int]:
     """Return the end of the block of queries that begins with number `begin` of `query`, and its vectors.
 
     ``first_vector`` (TILED_BLOCK + 1,) receives where each query of the block begins.

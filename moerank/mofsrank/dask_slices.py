@@ -37,7 +37,12 @@ class Slices:
 
     def __init__(self, client: Client, stage: Stage) -> None:
         scheduler: Any = client.scheduler
-        self._client, self._address, self._stage, self._name = client, scheduler.address, stage, uuid4().hex
+        self._client, self._address, self._stage, self._name = (
+            client,
+            scheduler.address,
+            stage,
+            uuid4().hex,
+        )
         self._stage_there: Future[list[Any]] | None = None
 
     def measure(self, X: Array) -> Matrix:
@@ -47,11 +52,15 @@ class Slices:
         """
         packed = np.packbits(X, axis=1) if X.dtype == np.bool_ else X
         for _ in range(MOST_TRIES):
-            workers = [worker for worker, threads in self._threads().items() for _ in range(threads)]
+            workers = [
+                worker for worker, threads in self._threads().items() for _ in range(threads)
+            ]
             F = self._sliced(np.array_split(packed, min(len(X), len(workers))), workers)
             if F is not None:
                 return F
-        raise OSError(f"the Dask workers at {self._address} died again and again; give them more memory")
+        raise OSError(
+            f"the Dask workers at {self._address} died again and again; give them more memory"
+        )
 
     def _threads(self) -> dict[str, int]:
         """Return the number of threads of each worker; wait for one if there is none."""
@@ -77,7 +86,14 @@ class Slices:
             if self._stage_there is None:  # one worker gets it; the others fetch it from there
                 [self._stage_there] = self._client.scatter([_packed(self._stage)], hash=False)
             futures = [
-                self._client.submit(task, self._stage_there, part, workers=worker, allow_other_workers=True, pure=False)
+                self._client.submit(
+                    task,
+                    self._stage_there,
+                    part,
+                    workers=worker,
+                    allow_other_workers=True,
+                    pure=False,
+                )
                 for part, worker in zip(parts, workers, strict=False)
             ]
             while any(future.status == "pending" for future in futures):
@@ -126,7 +142,11 @@ def _measured(packed: list[Any], rows: Array, name: str, expected: str) -> Matri
     if name not in _STAGES:
         _STAGES.clear()
     stage = _STAGES.get(name) or _STAGES.setdefault(name, loads(packed[0], buffers=packed[1:]))
-    X = np.unpackbits(rows, axis=1, count=stage.n_var).view(np.bool_) if rows.dtype == np.uint8 else rows
+    X = (
+        np.unpackbits(rows, axis=1, count=stage.n_var).view(np.bool_)
+        if rows.dtype == np.uint8
+        else rows
+    )
     with one_blas_thread():
         return stage.measure(X)
 
@@ -137,19 +157,25 @@ def connect(address: str) -> Client:
         from distributed import Client
         from distributed.comm.core import connect as reach
     except ImportError:
-        raise OSError("--dask needs the package distributed: pip install 'moerank[distributed]'") from None
+        raise OSError(
+            "--dask needs the package distributed: pip install 'moerank[distributed]'"
+        ) from None
 
     try:  # a client that does not get this far takes minutes to give up
         asyncio.run(reach(address, timeout=CONNECT)).abort()
     except Exception as error:  # whatever answers there
         reason = str(error) or type(error).__name__
-        raise OSError(f"no Dask scheduler answers at {address} ({reason}); give --dask its address") from None
+        raise OSError(
+            f"no Dask scheduler answers at {address} ({reason}); give --dask its address"
+        ) from None
     client = Client(address, set_as_default=False, timeout=CONNECT)
     try:
         client.wait_for_workers(1, timeout=CONNECT)
     except TimeoutError:
         client.close()
-        raise OSError(f"the Dask scheduler at {address} has no worker; start one: dask worker {address}") from None
+        raise OSError(
+            f"the Dask scheduler at {address} has no worker; start one: dask worker {address}"
+        ) from None
     return client
 
 
@@ -165,7 +191,9 @@ def environment() -> str:
     import numba
     from llvmlite import binding
 
-    features = ",".join(sorted(name for name, there in binding.get_host_cpu_features().items() if there))
+    features = ",".join(
+        sorted(name for name, there in binding.get_host_cpu_features().items() if there)
+    )
     software = f"moerank {VERSION}, Python {platform.python_version()}, numpy {np.__version__}"
     kind = f"{binding.get_host_cpu_name()} {hashlib.blake2b(features.encode(), digest_size=3).hexdigest()}"
     return f"{software}, numba {numba.__version__}, processor {platform.machine()} {kind}"

@@ -9,7 +9,13 @@ from numpy.typing import ArrayLike
 from moerank.arrays import Mask, Matrix
 from moerank.checks import check_choice
 from moerank.data import RankingData
-from moerank.evolution import DigestDuplicates, MixedCrossover, MixedMutation, MixedSampling, Operators
+from moerank.evolution import (
+    DigestDuplicates,
+    MixedCrossover,
+    MixedMutation,
+    MixedSampling,
+    Operators,
+)
 from moerank.evolution.operators import CROSSOVER
 from moerank.metrics import Metric
 from moerank.mofsrank.limits import UNLIMITED, FeatureStrings
@@ -85,9 +91,15 @@ class Ensemble(Stage):
         mutation: float | None = None,
         workers: int = 1,
     ) -> None:
-        rankers = coefs if isinstance(coefs, Summable) else LinearPopulation(np.asarray(coefs, dtype=np.float64))
+        rankers = (
+            coefs
+            if isinstance(coefs, Summable)
+            else LinearPopulation(np.asarray(coefs, dtype=np.float64))
+        )
         if (used := rankers.feature_mask).ndim != 2 or used.shape[1] != train.n_features:
-            raise ValueError(f"coefs must have shape (n_members, {train.n_features}), not {used.shape}")
+            raise ValueError(
+                f"coefs must have shape (n_members, {train.n_features}), not {used.shape}"
+            )
         self.strings: FeatureStrings = FeatureStrings(train, limits, by_group=by_group)
         train = self.strings.data
         self._members = self.strings.bits(used)
@@ -102,7 +114,17 @@ class Ensemble(Stage):
         n_counted = max(n_var, train.n_features) if by_group or limits.given else n_var
         check_choice(get_args(Counted), count=count)
         super().__init__(
-            train, backend, metric, n_var, objectives, crossover, mutation, workers, n_counted=n_counted, xl=0.0, xu=1.0
+            train,
+            backend,
+            metric,
+            n_var,
+            objectives,
+            crossover,
+            mutation,
+            workers,
+            n_counted=n_counted,
+            xl=0.0,
+            xu=1.0,
         )
         self.rankers = rankers
         self.inject = inject
@@ -120,11 +142,15 @@ class Ensemble(Stage):
 
     def members(self) -> Matrix:
         """Return the strings (n_members, n_var) of the members of the front."""
-        return np.hstack([self._members[:, self.used], np.eye(len(self.rankers))]).astype(np.float64)
+        return np.hstack([self._members[:, self.used], np.eye(len(self.rankers))]).astype(
+            np.float64
+        )
 
     def combined(self, X: Matrix) -> Summable:
         """Return the combined rankers of the strings, formula (7)."""
-        return self.rankers.combined(X[:, self.n_bits :], self.strings.columns(self._feature_strings(X)))
+        return self.rankers.combined(
+            X[:, self.n_bits :], self.strings.columns(self._feature_strings(X))
+        )
 
     def summed(self, X: Matrix) -> Mask:
         """Return the members of the front with a weight in the sums of each individual, (n_individuals, n_members)."""

@@ -34,7 +34,14 @@ from moerank.mofsrank.feature_selection import FeatureSelection
 from moerank.mofsrank.instance_selection import InstanceSelection, default_unit, spread_along_front
 from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
 from moerank.mofsrank.objectives import Final, Front, Measured, ObjectiveLike
-from moerank.mofsrank.settings import SEARCH_DEFAULTS, STAGES, Limits, Settings, StageArgument, StageSettings
+from moerank.mofsrank.settings import (
+    SEARCH_DEFAULTS,
+    STAGES,
+    Limits,
+    Settings,
+    StageArgument,
+    StageSettings,
+)
 from moerank.mofsrank.stage import Stage
 from moerank.rankers.arguments import as_ranking_data, identity
 from moerank.rankers.model import Forest
@@ -65,7 +72,9 @@ class _SearchData(NamedTuple):
     limits: Limits
 
 
-def _tuned(ranker: Any, train: RankingData, validation: RankingData | None, metric: Metric, **progress: Any) -> Any:
+def _tuned(
+    ranker: Any, train: RankingData, validation: RankingData | None, metric: Metric, **progress: Any
+) -> Any:
     """Return a copy of a ranker with parameters chosen by validation from its published grid, if it has one."""
     own: Any = clone(ranker, safe=False)
     if validation is None or not hasattr(own, "tune"):
@@ -270,7 +279,9 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         `train` is the data that the search was fitted on.
         """
         check_is_fitted(self, "front_")
-        return rankers.best_of_each_size(self.front_support_, self.front_rankers_, -self.front_["error"].to_numpy())
+        return rankers.best_of_each_size(
+            self.front_support_, self.front_rankers_, -self.front_["error"].to_numpy()
+        )
 
     @property
     def _scored_by(self) -> Metric:
@@ -287,13 +298,19 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         self.random_state_ = self._settings.random_state
         refit = of_search.read_refit(self.refit, self.random_state_)
         if validation is None and self.final in ("validation", "guaranteed"):
-            raise ValueError(f'final="{self.final}" needs validation data; pass validation=… to fit')
+            raise ValueError(
+                f'final="{self.final}" needs validation data; pass validation=… to fit'
+            )
         tests: RankingData | None = None  # of a guarantee; the other queries tune and choose
         if validation is not None and self.final == "guaranteed":
             validation, tests = objectives.halves(validation, self.random_state_)
         data = self._search_data(train, refit)
         with one_blas_thread():
-            tuning = None if validation is None or not self.tune else validation.with_features(data.allowed)
+            tuning = (
+                None
+                if validation is None or not self.tune
+                else validation.with_features(data.allowed)
+            )
             train_allowed = data.table.with_features(data.allowed)
             self.backend_ = _tuned(self._settings.backend, train_allowed, tuning, self._tuned_by)
             front, reference = self._searched(data)
@@ -304,7 +321,11 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             front = front.on_all_columns(data.columns)
             self._reference = rankers.on_all_columns(reference, data.columns)
             parts = {"training": train, "validation": validation, "tests": tests}
-            values = {name: self._measured(front, part) for name, part in parts.items() if part is not None}
+            values = {
+                name: self._measured(front, part)
+                for name, part in parts.items()
+                if part is not None
+            }
         self._choose(front, values, validation)
         self._shapes = shapes_of(getattr(self, "forest_", None), train)
 
@@ -317,33 +338,49 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         useful = np.any([rankers.varying_for(ranker, train) for ranker in trained], axis=0)
         columns = allowed & (useful | column_mask(limits.include, train.feature_names, "include"))
         if not columns.any():
-            raise ValueError(f"{train.name}: the allowed features are constant in every query; allow others")
+            raise ValueError(
+                f"{train.name}: the allowed features are constant in every query; allow others"
+            )
         check_differing(self._scored_by, train)
         priced, named_limits = with_costs(train, limits), Limits(**named)
         varying = priced.with_features(columns)
-        strings = FeatureStrings(varying, named_limits, by_group=settings.feature_selection.by_group)
+        strings = FeatureStrings(
+            varying, named_limits, by_group=settings.feature_selection.by_group
+        )
         self._all_allowed = bool(strings.keeps_limits(np.ones((1, strings.n_bits), np.bool_))[0])
         self._n_allowed = int(np.count_nonzero(columns))
         return _SearchData(priced, varying, allowed, columns, named_limits)
 
     def _searched(self, data: _SearchData) -> tuple[Front, rankers.Population]:
         """Run the stages; return the front of the last one, and the backend's ranker on all of its features."""
-        settings = self._settings.model_copy(update={"backend": self.backend_, "limits": data.limits})
+        settings = self._settings.model_copy(
+            update={"backend": self.backend_, "limits": data.limits}
+        )
         reference = rankers.train_population(self.backend_, data.varying)
         if settings.ensemble is not None:  # refuse rankers without weights before the search
             rankers.require_sums(reference, self.backend_)
         stages = StagedSearch(data.varying, settings, data.table)
-        self.instance_subsets_ = None if settings.instance_selection is None else stages.select_instances()
+        self.instance_subsets_ = (
+            None if settings.instance_selection is None else stages.select_instances()
+        )
         front = stages.select_features(self.instance_subsets_)
         if settings.ensemble is not None:
             front = stages.combine(front)
-        self.instance_unit_, self.fronts_, self.history_ = stages.instance_unit, stages.fronts, stages.history
+        self.instance_unit_, self.fronts_, self.history_ = (
+            stages.instance_unit,
+            stages.fronts,
+            stages.history,
+        )
         ends = [history[["n_eval", "n_trained"]].iloc[-1] for history in stages.history.values()]
         self.n_evaluations_, self.n_trained_ = np.sum(ends, axis=0).tolist()
         return front, reference
 
     def _tuned_to_serve(
-        self, ranker: Any, data: _SearchData, validation: RankingData | None, finished: Finished | None
+        self,
+        ranker: Any,
+        data: _SearchData,
+        validation: RankingData | None,
+        finished: Finished | None,
     ) -> Any:
         """Return the ranker of `refit`, tuned if it was given by name or if `tune` is set."""
         if not (self.tune or isinstance(self.refit, str)):
@@ -366,11 +403,17 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         """Train the ranker of `refit` on the features of each member, and on all of them; set `refit_`."""
         finished = None  # of an interrupted run: the tuning, and members by their features
         if self._settings.memo is not None and isinstance(ranker, rankers.LambdaMART):
-            digests = [digest_of_data(part) for part in (data.varying, validation) if part is not None]
+            digests = [
+                digest_of_data(part) for part in (data.varying, validation) if part is not None
+            ]
             about = {"ranker": identity(ranker), "tuning": repr(self._tuned_by), "data": digests}
-            finished = Finished(Path(f"{self._settings.memo}.refit"), about, resume=self._settings.resume)
+            finished = Finished(
+                Path(f"{self._settings.memo}.refit"), about, resume=self._settings.resume
+            )
         self.refit_ = self._tuned_to_serve(ranker, data, validation, finished)
-        masks = np.concatenate([front.feature_mask, np.ones((1, data.varying.n_features), np.bool_)])
+        masks = np.concatenate(
+            [front.feature_mask, np.ones((1, data.varying.n_features), np.bool_)]
+        )
         refitted = rankers.train_on_subsets(
             self.refit_,
             data.varying,
@@ -382,7 +425,9 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             finished=finished,
         )
         members, everything = np.split(np.arange(len(masks)), [len(front.F)])
-        return replace(front, population=refitted.take(members), trained_on=None), refitted.take(everything)
+        return replace(front, population=refitted.take(members), trained_on=None), refitted.take(
+            everything
+        )
 
     def _report(self, stage: str, share: float, number: int = 0) -> None:
         if self.progress is not None:
@@ -390,18 +435,28 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
 
     def _measured(self, front: Front, part: RankingData) -> Measured:
         """Return the metric of the members and of the reference on the queries of a part."""
-        values = objectives.values_of(part, self._scored_by, rankers.side_by_side([front.population, self._reference]))
-        return Measured(values[:, :-1], values[:, -1], self._scored_by.can_differ(part), part.query_weights)
+        values = objectives.values_of(
+            part, self._scored_by, rankers.side_by_side([front.population, self._reference])
+        )
+        return Measured(
+            values[:, :-1], values[:, -1], self._scored_by.can_differ(part), part.query_weights
+        )
 
     def _scores(self, X: Matrix) -> Vector:
         return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
 
-    def _choose(self, front: Front, values: Mapping[str, Measured], validation: RankingData | None) -> None:
+    def _choose(
+        self, front: Front, values: Mapping[str, Measured], validation: RankingData | None
+    ) -> None:
         """Order the members by size, choose one by the rule `final`, and judge it on the validation queries."""
         # The rule of the paper uses the training data alone.
         chosen_by = "training" if self.final == "train" or validation is None else "validation"
         front, values, self._quality, self.front_ = objectives.by_size(
-            front, values, objectives.read_objectives(self.objectives), chosen_by, retrained=self.refit_ is not None
+            front,
+            values,
+            objectives.read_objectives(self.objectives),
+            chosen_by,
+            retrained=self.refit_ is not None,
         )
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_, self.trained_on_ = front.population, front.trained_on
@@ -414,10 +469,14 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             )
             self.chosen_ = self.guarantee_.chosen
             self._decision = "use" if self.guarantee_.shown else "keep"
-            self._advice = self.guarantee_.sentence(sizes, self._n_allowed, self._scored_by.name, self.margin)
+            self._advice = self.guarantee_.sentence(
+                sizes, self._n_allowed, self._scored_by.name, self.margin
+            )
         else:
             rule = "half-se" if self.final == "auto" and validation is not None else self.final
-            self.chosen_ = objectives.choose_member(rule, sizes, self._quality, values[chosen_by].members)
+            self.chosen_ = objectives.choose_member(
+                rule, sizes, self._quality, values[chosen_by].members
+            )
             if validated is not None:
                 self._decision, self._advice = objectives.decided(
                     self.chosen_, sizes, validated, all_allowed=self._all_allowed
@@ -430,9 +489,13 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         if validation is not None and validated is not None:
             level = LEVEL if self.final == "train" else level_of_each(validated.differences)
             chosen = validated.members[:, self.chosen_]
-            self.verdict_ = self._judged(chosen, validated.reference, validation, "validation", level)
+            self.verdict_ = self._judged(
+                chosen, validated.reference, validation, "validation", level
+            )
 
-    def plot(self, what: Literal["front", "shapes"] = "front", *, axes: Axes | None = None) -> Axes | Figure:
+    def plot(
+        self, what: Literal["front", "shapes"] = "front", *, axes: Axes | None = None
+    ) -> Axes | Figure:
         """Draw the front, or what each feature of the chosen member adds to its score.
 
         Parameters
@@ -454,11 +517,21 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         import pandas as pd
 
         front, metric = self.front_, self._scored_by.name
-        values = pd.DataFrame({"training": 1 - front["error"], "validation": front["validation"]}).dropna(axis=1)
+        values = pd.DataFrame(
+            {"training": 1 - front["error"], "validation": front["validation"]}
+        ).dropna(axis=1)
         values.index = pd.Index(front["n_features"], name="number of features")
         axes = values.plot(style=["o-", "s--"], ylabel=f"{metric} (higher is better)", ax=axes)
         size, served = values.index[self.chosen_], values.iloc[self.chosen_, -1]
-        axes.plot([size], [served], "o", fillstyle="none", markersize=12, color="C3", label=f"chosen ({size})")
+        axes.plot(
+            [size],
+            [served],
+            "o",
+            fillstyle="none",
+            markersize=12,
+            color="C3",
+            label=f"chosen ({size})",
+        )
         axes.legend()
         return axes
 
@@ -476,7 +549,11 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         return population.forest(self.chosen_)
 
     def verdict(
-        self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
+        self,
+        X: RankingData | ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
     ) -> Verdict:
         """Compare the chosen member with the same ranker on all features, on test queries.
 
@@ -502,7 +579,9 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         selection, reference = data.weighed(self._scored_by.per_query(data, scores)).T
         return self._judged(selection, reference, data, "test", LEVEL)
 
-    def _judged(self, selection: Vector, reference: Vector, data: RankingData, part: Part, level: float) -> Verdict:
+    def _judged(
+        self, selection: Vector, reference: Vector, data: RankingData, part: Part, level: float
+    ) -> Verdict:
         return judge(
             selection,
             reference,
@@ -546,7 +625,9 @@ class StagedSearch:
             arguments["backend"] = linear(self.train, self.instance_unit)
         stage = InstanceSelection(self.train, unit=self.instance_unit, **arguments)
         archive = self._search("instance_selection", stage, chosen)
-        return spread_along_front(archive.X, archive.F, chosen.max_subsets, include_all=chosen.include_all)
+        return spread_along_front(
+            archive.X, archive.F, chosen.max_subsets, include_all=chosen.include_all
+        )
 
     def select_features(self, pair_masks: Mask | None) -> Front:
         """Run the second stage, and return its front; without masks all rankers train on all pairs."""
@@ -569,13 +650,19 @@ class StagedSearch:
         chosen = self.settings.ensemble
         assert chosen is not None
         members = rankers.require_sums(front.population, self.settings.backend)
-        stage = Ensemble(self.train, members, **self._shared(), **self._arguments(chosen, "inject", "count"))
+        stage = Ensemble(
+            self.train, members, **self._shared(), **self._arguments(chosen, "inject", "count")
+        )
         archive = Archive()
         if chosen.keep_members:
             archive.add(stage.members(), stage.evaluate(stage.members()))
         archive = self._search("ensemble", stage, chosen, archive=archive)
-        trained_on = None if front.trained_on is None else stage.summed(archive.X) @ front.trained_on
-        return Front(archive.F, stage.feature_mask(archive.X), stage.combined(archive.X), trained_on)
+        trained_on = (
+            None if front.trained_on is None else stage.summed(archive.X) @ front.trained_on
+        )
+        return Front(
+            archive.F, stage.feature_mask(archive.X), stage.combined(archive.X), trained_on
+        )
 
     def _arguments(self, chosen: StageSettings, *own: str) -> Parameters:
         """Return the arguments that all stages share, and the settings `own` of one stage."""
@@ -588,7 +675,9 @@ class StagedSearch:
         by_group = settings.feature_selection.by_group
         return {"objectives": settings.objectives, "limits": settings.limits, "by_group": by_group}
 
-    def _search(self, name: str, stage: Stage, chosen: StageSettings, *, archive: Archive | None = None) -> Archive:
+    def _search(
+        self, name: str, stage: Stage, chosen: StageSettings, *, archive: Archive | None = None
+    ) -> Archive:
         """Search a stage; return the non-dominated individuals of all evaluations and of the given archive."""
         settings = self.settings
         searching, termination = search_arguments(name, stage, settings.algorithm, chosen)
@@ -612,7 +701,9 @@ class StagedSearch:
             verbose=settings.verbose,
         )
         if not (stage.repairs or stage.keeps_limits(result.archive.X).all()):
-            raise ValueError(f"{name}: without repair no string of the search kept the limits; leave repair=False out")
+            raise ValueError(
+                f"{name}: without repair no string of the search kept the limits; leave repair=False out"
+            )
         self.fronts[name] = result.archive.F
         self.history[name] = _history(result, stage, self.table)
         last = self.history[name].iloc[-1]
@@ -648,16 +739,26 @@ def search_arguments(
         stage.repairs = False
     if isinstance(settings.initial, str):
         if settings.initial != "random" or stage.vtype is not bool:
-            raise ValueError(f'{name}: initial must be an array, a pymoo Sampling or, for bits, "random"')
+            raise ValueError(
+                f'{name}: initial must be an array, a pymoo Sampling or, for bits, "random"'
+            )
         operators["sampling"] = BinaryRandomSampling()
     elif settings.initial is not None:  # the repair brings it within the limits of the stage
-        initial = settings.initial if isinstance(settings.initial, Sampling) else np.asarray(settings.initial)
+        initial = (
+            settings.initial
+            if isinstance(settings.initial, Sampling)
+            else np.asarray(settings.initial)
+        )
         if isinstance(initial, np.ndarray):
             if initial.shape[1:] != (stage.n_var,) or not len(initial):
-                raise ValueError(f"{name}: initial must have shape (n_individuals, {stage.n_var}), not {initial.shape}")
+                raise ValueError(
+                    f"{name}: initial must have shape (n_individuals, {stage.n_var}), not {initial.shape}"
+                )
             if stage.vtype is bool:
                 if not np.isin(initial, (0, 1)).all():
-                    raise ValueError(f"{name}: initial must hold bits. Give True or False for each entry of a string")
+                    raise ValueError(
+                        f"{name}: initial must hold bits. Give True or False for each entry of a string"
+                    )
                 initial = initial.astype(np.bool_)
         operators["sampling"] = initial
     end: object = settings.termination or ("n_gen", settings.generations)
@@ -674,7 +775,9 @@ def _history(result: SearchResult, stage: Stage, table: RankingData) -> pd.DataF
     # The box of all features, whatever the strings are, so that stages and solvers can be compared.
     box = [objectives.bounds_of(entry, table, table.n_features) for entry in stage.objectives]
     least, largest = np.array(box, np.float64).T
-    history = pd.DataFrame([vars(generation) for generation in result.history]).drop(columns="front")
+    history = pd.DataFrame([vars(generation) for generation in result.history]).drop(
+        columns="front"
+    )
     history.insert(3, "hypervolume", result.hypervolume(largest) / np.prod(largest - least))
     return history.rename(columns={"n_gen": "generation", "elapsed": "seconds"})
 
@@ -684,5 +787,7 @@ def digest_of_data(train: RankingData) -> str:
     costs = () if train.costs is None else (train.costs.own, train.costs.group, train.costs.shared)
     weights = [each for each in (train.query_weights, train.document_weights) if each is not None]
     # Copies in another memory order, and arrays in files, have the same digest.
-    arrays = [np.ascontiguousarray(array) for array in (train.X, train.y, train.offsets, *costs, *weights)]
+    arrays = [
+        np.ascontiguousarray(array) for array in (train.X, train.y, train.offsets, *costs, *weights)
+    ]
     return train.remember("digest of the data", lambda: str(joblib.hash(arrays)))

@@ -21,7 +21,15 @@ from moerank.mofsrank.limits import UNLIMITED, FeatureStrings
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike, errors_of
 from moerank.mofsrank.settings import FEATURE_DEFAULTS, Limits, LimitsSection
 from moerank.mofsrank.stage import Stage
-from moerank.rankers import AdditiveRLS, AnyRanker, FitnessBackend, Population, RankRLS, as_backend, nested_masks
+from moerank.rankers import (
+    AdditiveRLS,
+    AnyRanker,
+    FitnessBackend,
+    Population,
+    RankRLS,
+    as_backend,
+    nested_masks,
+)
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.population import of_weights, side_by_side, train_population
 from moerank.scikit_learn import ConvergenceWarning
@@ -110,10 +118,21 @@ class FeatureSelection(Stage):
         train, n_bits, n_features = self.strings.data, self.strings.n_bits, train.n_features
         backend = as_backend(backend)
         # A backend with many columns per feature has a smaller limit.
-        self.most_at_first: int = min(n_features, getattr(backend, "most_features_at_first", MOST_AT_FIRST))
+        self.most_at_first: int = min(
+            n_features, getattr(backend, "most_features_at_first", MOST_AT_FIRST)
+        )
         self.most_ones = min(self.strings.most_ones, self.most_at_first)  # of a random one
         super().__init__(
-            train, backend, metric, n_bits, objectives, crossover, mutation, workers, n_counted=n_features, vtype=bool
+            train,
+            backend,
+            metric,
+            n_bits,
+            objectives,
+            crossover,
+            mutation,
+            workers,
+            n_counted=n_features,
+            vtype=bool,
         )
         self.pair_masks = pair_masks
         self._subsets = [None] if pair_masks is None else list(pair_masks)
@@ -128,7 +147,9 @@ class FeatureSelection(Stage):
         """Return uniform subset sizes, uniform crossover, (adaptive) bit flips and elimination of equal strings."""
         mutation: Mutation = evolution.SparseBitFlip(self.mutation)
         if self.adaptive:
-            values = single_feature_values(self.train, self.metric).max(axis=0)  # in the better direction
+            values = single_feature_values(self.train, self.metric).max(
+                axis=0
+            )  # in the better direction
             accuracy = np.zeros(self.n_var)
             np.maximum.at(accuracy, self.strings.bit_of, values)
             bit_of = self.strings.bit_of if self.n_var < self.train.n_features else None
@@ -179,7 +200,10 @@ class FeatureSelection(Stage):
             alpha, target = self.backend.alpha, TARGETS[self.backend.target]
         else:
             # The trace is 0 if all features are denormal, because their squares vanish.
-            alpha, target = 0.01 * float(np.trace(moments.gram)) / self.train.n_features or 1.0, UNIT
+            alpha, target = (
+                0.01 * float(np.trace(moments.gram)) / self.train.n_features or 1.0,
+                UNIT,
+            )
         return plus_ridge(moments.gram, alpha), moments.moment(target)
 
     def pareto_front(self) -> Matrix | None:
@@ -201,7 +225,9 @@ class FeatureSelection(Stage):
             return None
         self.measure(np.eye(1, self.n_var, dtype=np.bool_))  # refuses other backends
         limits = {name: getattr(self.strings.limits, name) for name in LimitsSection.model_fields}
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # about what is not proved
+        with warnings.catch_warnings(
+            action="ignore", category=ConvergenceWarning
+        ):  # about what is not proved
             solver = BestSubset(self.n_var, self.backend.alpha, **limits).fit(self.train)
         if solver.gaps_.any():
             return None
@@ -229,7 +255,9 @@ class FeatureSelection(Stage):
         n_subsets = len(self._subsets)
         # The rankers of an individual stand side by side: scoring is faster for equal features.
         trained = self._train(self.strings.columns(X))
-        errors = errors_of(self.train, self.metric, trained, workers=self.workers).reshape(len(X), n_subsets)
+        errors = errors_of(self.train, self.metric, trained, workers=self.workers).reshape(
+            len(X), n_subsets
+        )
         best = errors.argmin(axis=1)
         return trained.take(np.arange(len(X)) * n_subsets + best), best, errors.min(axis=1)
 
@@ -248,15 +276,26 @@ class FeatureSelection(Stage):
         """Train each feature mask on each instance subset; the rankers of a mask stand side by side."""
         if self._systems is not None:
             masks = np.ascontiguousarray(masks)
-            return of_weights(np.concatenate(in_pieces(partial(ridge_subsets, *self._systems), masks, self.workers)))
+            return of_weights(
+                np.concatenate(
+                    in_pieces(partial(ridge_subsets, *self._systems), masks, self.workers)
+                )
+            )
 
         def train(subset: Mask | None, masks: Mask) -> Population:
-            return train_population(self.backend, self.train, pair_mask=subset, feature_mask=masks, unit=self.unit)
+            return train_population(
+                self.backend, self.train, pair_mask=subset, feature_mask=masks, unit=self.unit
+            )
 
         if len(self._subsets) < self.workers:
-            populations = [side_by_side(in_pieces(partial(train, each), masks, self.workers)) for each in self._subsets]
+            populations = [
+                side_by_side(in_pieces(partial(train, each), masks, self.workers))
+                for each in self._subsets
+            ]
         else:  # the threads share the subsets, each of which may need a Gram matrix
-            parts = in_pieces(lambda some: [train(each, masks) for each in some], self._subsets, self.workers, 1)
+            parts = in_pieces(
+                lambda some: [train(each, masks) for each in some], self._subsets, self.workers, 1
+            )
             populations = [population for part in parts for population in part]
         order = np.arange(len(populations) * len(masks)).reshape(len(populations), -1).T.ravel()
         return side_by_side(populations).take(order)

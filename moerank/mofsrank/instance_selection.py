@@ -9,13 +9,26 @@ from moerank.arrays import Array, Integers, Mask, Matrix
 from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.ranking_data import n_pairs_of_documents
-from moerank.evolution import DensitySampling, DigestDuplicates, Operators, SparseBitFlip, UniformCrossover
+from moerank.evolution import (
+    DensitySampling,
+    DigestDuplicates,
+    Operators,
+    SparseBitFlip,
+    UniformCrossover,
+)
 from moerank.evolution.operators import CROSSOVER, DENSITY
 from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike
 from moerank.mofsrank.stage import Stage
-from moerank.rankers import AnyRanker, FitnessBackend, Population, as_backend, side_by_side, train_population
+from moerank.rankers import (
+    AnyRanker,
+    FitnessBackend,
+    Population,
+    as_backend,
+    side_by_side,
+    train_population,
+)
 from moerank.rankers.base import Trainer
 from moerank.training.masks import Unit, n_ones
 
@@ -88,11 +101,22 @@ class InstanceSelection(Stage):
         n_units = {"pair": train.n_pairs, "document": train.n_documents, "query": train.n_queries}
         check_choice(n_units, unit=unit)
         super().__init__(
-            train, as_backend(backend), metric, n_units[unit], objectives, crossover, mutation, workers, vtype=bool
+            train,
+            as_backend(backend),
+            metric,
+            n_units[unit],
+            objectives,
+            crossover,
+            mutation,
+            workers,
+            vtype=bool,
         )
         self.unit = unit
         self.density = density
-        self.packs = unit == "pair" and getattr(type(self.backend), "fit_population", None) is Trainer.fit_population
+        self.packs = (
+            unit == "pair"
+            and getattr(type(self.backend), "fit_population", None) is Trainer.fit_population
+        )
 
     def operators(self) -> Operators:
         """Return sparse sampling, uniform crossover, bit flips and elimination of equal strings by digest."""
@@ -105,7 +129,11 @@ class InstanceSelection(Stage):
 
     def _is_empty(self, X: Array) -> Mask:
         """Return whether no pair is left to train on."""
-        return super()._is_empty(X) if self.unit == "pair" else n_pairs_kept(self.train, self.unit, X) == 0
+        return (
+            super()._is_empty(X)
+            if self.unit == "pair"
+            else n_pairs_kept(self.train, self.unit, X) == 0
+        )
 
     def _train(self, X: Array) -> Population:
         return train_population(self.backend, self.train, pair_mask=X, unit=self.unit)
@@ -114,7 +142,9 @@ class InstanceSelection(Stage):
         return self._judged(
             np.ones((len(X), self.train.n_features), bool),
             side_by_side(in_pieces(self._train, X, self.workers)),
-            n_pairs=np.concatenate(in_pieces(partial(n_pairs_kept, self.train, self.unit), X, self.workers)),
+            n_pairs=np.concatenate(
+                in_pieces(partial(n_pairs_kept, self.train, self.unit), X, self.workers)
+            ),
         )
 
 
@@ -127,7 +157,11 @@ def n_pairs_kept(train: RankingData, unit: Unit, masks: Array) -> Integers:
     """Return the number of preference pairs that each row of `masks` (n_individuals, n_units), or packed row, keeps."""
     if unit == "pair":
         return n_ones(np.packbits(masks, axis=1) if masks.dtype == np.bool_ else masks)
-    return masks @ train.label_runs.n_pairs_of if unit == "query" else n_pairs_of_documents(train, masks)
+    return (
+        masks @ train.label_runs.n_pairs_of
+        if unit == "query"
+        else n_pairs_of_documents(train, masks)
+    )
 
 
 def evenly_spaced(n: int, most: int) -> Integers:

@@ -33,7 +33,9 @@ class FeatureStrings:
     [[True, False, True]]
     """
 
-    def __init__(self, data: RankingData, limits: Limits = UNLIMITED, *, by_group: bool = False) -> None:
+    def __init__(
+        self, data: RankingData, limits: Limits = UNLIMITED, *, by_group: bool = False
+    ) -> None:
         self.data = data = with_costs(data, limits)
         self.limits = limits
         self.by_group = by_group
@@ -41,7 +43,9 @@ class FeatureStrings:
         self.n_bits = int(self.bit_of.max()) + 1
         self.allowed = allowed_features(data, limits)[0]
         self.allowed_bits: Mask = self._of_bits(self.allowed) > 0
-        self.included_bits: Mask = self._of_bits(column_mask(limits.include, data.feature_names, "include")) > 0
+        self.included_bits: Mask = (
+            self._of_bits(column_mask(limits.include, data.feature_names, "include")) > 0
+        )
         self.included = self.columns(self.included_bits[None])[0]
         self._width = self._of_bits(self.allowed)  # number of features of each bit
         costs = FeatureCosts.of(np.zeros(data.n_features))
@@ -65,7 +69,11 @@ class FeatureStrings:
 
     def bits(self, feature_mask: Mask) -> Mask:
         """Return strings (n, n_bits) with the bits of all features of each row."""
-        return feature_mask @ np.eye(self.n_bits, dtype=np.bool_)[self.bit_of] if self.by_group else feature_mask
+        return (
+            feature_mask @ np.eye(self.n_bits, dtype=np.bool_)[self.bit_of]
+            if self.by_group
+            else feature_mask
+        )
 
     def of_mixed(self, X: Matrix, used: Integers) -> Mask:
         """Return strings (n, n_bits) with the bits `used` at the beginning of mixed strings, and zeros elsewhere."""
@@ -101,7 +109,9 @@ class FeatureStrings:
             priority = random_state.random((len(broken), self.n_bits))
             order = np.argsort(np.where(X[broken], priority, 2.0), axis=1, kind="stable")
             order = order[:, : np.count_nonzero(X[broken], axis=1).max()]
-            X[broken] = self._filled(np.where(np.take_along_axis(X[broken], order, axis=1), order, -1))
+            X[broken] = self._filled(
+                np.where(np.take_along_axis(X[broken], order, axis=1), order, -1)
+            )
         return X
 
     def repair(self, used: Integers | None = None) -> Repair:
@@ -134,7 +144,12 @@ class FeatureStrings:
             group = self._group[bit]
             cost = self._own[bit] + np.where(paid[rows, group], 0.0, self._shared[group])
             further = np.column_stack([self._width[bit], cost])
-            fits = (bit >= 0) & ~X[rows, bit] & self.allowed_bits[bit] & (sums + further <= self._most).all(axis=1)
+            fits = (
+                (bit >= 0)
+                & ~X[rows, bit]
+                & self.allowed_bits[bit]
+                & (sums + further <= self._most).all(axis=1)
+            )
             X[rows[fits], bit[fits]] = True
             paid[rows[fits], group[fits]] = True
             sums[fits] += further[fits]
@@ -160,13 +175,19 @@ class FeatureStrings:
 
     def _refuse_impossible(self, fullest: Mask) -> None:
         """Raise a ValueError if the included features alone, or the smallest ones, break a limit."""
-        if not self.keeps_limits(fullest)[0]:  # beyond a limit nothing is added to the included features
-            raise ValueError(f"no selection can keep the limits: include alone {self._breach(self.included_bits)}")
+        if not self.keeps_limits(fullest)[
+            0
+        ]:  # beyond a limit nothing is added to the included features
+            raise ValueError(
+                f"no selection can keep the limits: include alone {self._breach(self.included_bits)}"
+            )
         if not fullest.any():
             order = self._cheapest_first()
             smallest = np.arange(self.n_bits) == order[self.allowed_bits[order]][0]
             unit = "group" if self.by_group else "feature"
-            raise ValueError(f"no selection can keep the limits: the smallest {unit} alone {self._breach(smallest)}")
+            raise ValueError(
+                f"no selection can keep the limits: the smallest {unit} alone {self._breach(smallest)}"
+            )
 
 
 class KeepLimits(Repair):
@@ -180,7 +201,9 @@ class KeepLimits(Repair):
         self.strings = strings
         self.used = used
 
-    def _do(self, problem: Problem, X: Array, *args: object, random_state: Generator, **kwargs: object) -> Array:
+    def _do(
+        self, problem: Problem, X: Array, *args: object, random_state: Generator, **kwargs: object
+    ) -> Array:
         if self.used is None:
             return self.strings.repaired(X, random_state)
         strings = self.strings.of_mixed(X, self.used)
@@ -201,7 +224,9 @@ def _bits_of_groups(data: RankingData) -> Integers:
         )
     import pandas as pd
 
-    return pd.factorize(np.where(data.costs.group >= 0, data.costs.group, -1 - np.arange(data.n_features)))[0]
+    return pd.factorize(
+        np.where(data.costs.group >= 0, data.costs.group, -1 - np.arange(data.n_features))
+    )[0]
 
 
 def allowed_features(train: RankingData, limits: LimitsSection) -> tuple[Mask, Parameters]:
@@ -222,9 +247,13 @@ def allowed_features(train: RankingData, limits: LimitsSection) -> tuple[Mask, P
         raise ValueError(f"exclude leaves none of the {len(names)} features")
     included = column_mask(limits.include, names, "include")
     if (included & ~allowed).any():
-        raise ValueError(f"feature {names[int((included & ~allowed).argmax())]!r} is both in include and in exclude")
+        raise ValueError(
+            f"feature {names[int((included & ~allowed).argmax())]!r} is both in include and in exclude"
+        )
     named = limits.given | {"include": tuple(names[column] for column in np.flatnonzero(included))}
-    return allowed, {name: limit for name, limit in named.items() if name != "exclude" and limit != ()}
+    return allowed, {
+        name: limit for name, limit in named.items() if name != "exclude" and limit != ()
+    }
 
 
 def with_costs(train: RankingData, limits: Limits) -> RankingData:
@@ -242,8 +271,14 @@ def with_costs(train: RankingData, limits: Limits) -> RankingData:
         return train
     if isinstance(costs, FeatureCosts):
         if groups is not None or group_costs is not None:
-            raise ValueError("costs is a FeatureCosts, which has groups of its own: leave groups and group_costs out")
+            raise ValueError(
+                "costs is a FeatureCosts, which has groups of its own: leave groups and group_costs out"
+            )
         return train.with_costs(costs)
     names = train.feature_names
-    own = in_column_order(np.zeros(train.n_features) if costs is None else costs, names, "costs", complete=True)
-    return train.with_costs(FeatureCosts.of(own, in_column_order(groups, names, "groups"), group_costs))
+    own = in_column_order(
+        np.zeros(train.n_features) if costs is None else costs, names, "costs", complete=True
+    )
+    return train.with_costs(
+        FeatureCosts.of(own, in_column_order(groups, names, "groups"), group_costs)
+    )

@@ -232,12 +232,20 @@ class Risk(Objective):
         if self.baseline is not None:
             return data.weighed(metric.per_query(data, self.baseline))
         if backend is None:
-            raise ValueError('the objective "risk" needs a backend to compare with, or Risk(baseline=scores)')
+            raise ValueError(
+                'the objective "risk" needs a backend to compare with, or Risk(baseline=scores)'
+            )
         key = ("risk baseline", metric, str(identity(backend)))
-        return data.remember(key, lambda: values_of(data, metric, rankers.train_population(backend, data))[:, 0])
+        return data.remember(
+            key, lambda: values_of(data, metric, rankers.train_population(backend, data))[:, 0]
+        )
 
     def __repr__(self) -> str:
-        given = "" if self.baseline is None else f", baseline={sha256(self.baseline.tobytes()).hexdigest()}"
+        given = (
+            ""
+            if self.baseline is None
+            else f", baseline={sha256(self.baseline.tobytes()).hexdigest()}"
+        )
         return f"Risk(a={self.a:g}{given})"
 
 
@@ -253,10 +261,18 @@ class Loss(Objective):
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         """See `Objective`."""
         backend, W = candidates.backend, candidates.population.coefs
-        if W is None or not isinstance(backend, rankers.RankRLS) or (backend.loss, backend.target) != ("pair", "unit"):
-            raise ValueError('the objective "loss" needs the backend RankRLS with loss="pair" and target="unit"')
+        if (
+            W is None
+            or not isinstance(backend, rankers.RankRLS)
+            or (backend.loss, backend.target) != ("pair", "unit")
+        ):
+            raise ValueError(
+                'the objective "loss" needs the backend RankRLS with loss="pair" and target="unit"'
+            )
         moments = PairMoments.of(candidates.data)
-        return np.asarray(1.0 - 2.0 * W @ moments.unit + ((W @ moments.gram + backend.alpha * W) * W).sum(axis=1))
+        return np.asarray(
+            1.0 - 2.0 * W @ moments.unit + ((W @ moments.gram + backend.alpha * W) * W).sum(axis=1)
+        )
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """Return 0 and the loss of weights that are all 0."""
@@ -264,14 +280,17 @@ class Loss(Objective):
 
 
 OBJECTIVES: dict[str, Objective] = {
-    objective.name: objective for objective in (Features(), Pairs(), Error(), Cost(), Risk(), Loss())
+    objective.name: objective
+    for objective in (Features(), Pairs(), Error(), Cost(), Risk(), Loss())
 }
 """The objectives of this package by name."""
 
 
 def known_objectives() -> dict[str, Objective]:
     """Return the objectives of this package and of entry points, which are objectives or their classes, by name."""
-    return {name: _instance(entry) for name, entry in plugins("moerank.objectives").items()} | OBJECTIVES
+    return {
+        name: _instance(entry) for name, entry in plugins("moerank.objectives").items()
+    } | OBJECTIVES
 
 
 def _instance(entry: Any) -> Objective:
@@ -303,7 +322,11 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
     if not read:
         raise ValueError("objectives: a search needs at least one")
     for objective in read:
-        if not (hasattr(objective, "name") and hasattr(objective, "values") and hasattr(objective, "bounds")):
+        if not (
+            hasattr(objective, "name")
+            and hasattr(objective, "values")
+            and hasattr(objective, "bounds")
+        ):
             raise ValueError(f"objectives: {objective!r} is neither a name nor an Objective")
     names = [objective.name for objective in read]
     if len(set(names)) < len(names):
@@ -322,7 +345,9 @@ def bounds_of(objective: Objective, data: RankingData, n_var: int) -> tuple[floa
     return bounds
 
 
-def values_in_bounds(objective: Objective, candidates: Candidates, bounds: Vector) -> NDArray[np.number]:
+def values_in_bounds(
+    objective: Objective, candidates: Candidates, bounds: Vector
+) -> NDArray[np.number]:
     """Return the values of candidates; a ValueError unless those of a user's objective are numbers in its bounds."""
     values = objective.values(candidates)
     if not is_own(objective):
@@ -333,18 +358,26 @@ def values_in_bounds(objective: Objective, candidates: Candidates, bounds: Vecto
             wrong = values[~((values >= low - rounding) & (values <= high + rounding))]  # NaN, too
         if len(wrong):
             what = f'the objective "{objective.name}" returned {wrong[0]}'
-            raise ValueError(f"{what}. Return {n} numbers within its bounds, {low:g} and {high:g}, or change these")
+            raise ValueError(
+                f"{what}. Return {n} numbers within its bounds, {low:g} and {high:g}, or change these"
+            )
     return values
 
 
-def values_of(data: RankingData, metric: Metric, population: rankers.Population, *, workers: int = 1) -> Matrix:
+def values_of(
+    data: RankingData, metric: Metric, population: rankers.Population, *, workers: int = 1
+) -> Matrix:
     """Return the metric of each ranker of a population on each query, `weighed`, shape (n_queries, n_individuals)."""
     if population.coefs is None:
         return data.weighed(metric.per_query(data, rankers.scores_on(population, data)))
-    return data.weighed(metric.of_linear(data, population.coefs, workers=workers))  # without all scores in memory
+    return data.weighed(
+        metric.of_linear(data, population.coefs, workers=workers)
+    )  # without all scores in memory
 
 
-def errors_of(data: RankingData, metric: Metric, population: rankers.Population, *, workers: int = 1) -> Vector:
+def errors_of(
+    data: RankingData, metric: Metric, population: rankers.Population, *, workers: int = 1
+) -> Vector:
     """Return 1 − metric of each ranker of a population, shape (n_individuals,)."""
     if population.coefs is None:
 
@@ -388,14 +421,22 @@ class Front:
         """Return the front over all features, for one over the features of the mask `columns`."""
         feature_mask = np.zeros((len(self.F), len(columns)), np.bool_)
         feature_mask[:, columns] = self.feature_mask
-        return replace(self, feature_mask=feature_mask, population=rankers.on_all_columns(self.population, columns))
+        return replace(
+            self,
+            feature_mask=feature_mask,
+            population=rankers.on_all_columns(self.population, columns),
+        )
 
     def take(self, members: Integers) -> Front:
         """Return some members."""
         trained_on = None if self.trained_on is None else self.trained_on[members]
-        return Front(self.F[members], self.feature_mask[members], self.population.take(members), trained_on)
+        return Front(
+            self.F[members], self.feature_mask[members], self.population.take(members), trained_on
+        )
 
-    def table(self, objectives: Sequence[Objective], errors: Vector, validation: Vector) -> pd.DataFrame:
+    def table(
+        self, objectives: Sequence[Objective], errors: Vector, validation: Vector
+    ) -> pd.DataFrame:
         """Return a row for each member, as in `MOFSRank.front_`."""
         import pandas as pd
 
@@ -422,11 +463,18 @@ class Measured(NamedTuple):
     @property
     def differences(self) -> Matrix:
         """Member − reference, on the queries that can differ."""
-        return statistics.of_differing(self.members - self.reference[:, None], self.can_differ, self.weights)
+        return statistics.of_differing(
+            self.members - self.reference[:, None], self.can_differ, self.weights
+        )
 
 
 def by_size(
-    front: Front, values: Mapping[str, Measured], objectives: Sequence[Objective], chosen_by: str, *, retrained: bool
+    front: Front,
+    values: Mapping[str, Measured],
+    objectives: Sequence[Objective],
+    chosen_by: str,
+    *,
+    retrained: bool,
 ) -> tuple[Front, dict[str, Measured], Vector, pd.DataFrame]:
     """Return the members in order of size, with values, mean metric on the part `chosen_by`, and table.
 
@@ -485,15 +533,22 @@ def knee(sizes: Integers, means: Vector) -> int:
     return bend if above[bend] > 1e-12 else best
 
 
-def decided(chosen: int, sizes: Integers, measured: Measured, *, all_allowed: bool) -> tuple[Decision, str]:
+def decided(
+    chosen: int, sizes: Integers, measured: Measured, *, all_allowed: bool
+) -> tuple[Decision, str]:
     """Return the decision of validation queries on the chosen member, and the reason; see `moerank.verdict.Verdict`.
 
     A member loses if it ranks below all features by more than a paired standard error. `all_allowed` tells whether the
     limits allow all features together.
     """
     if not measured.can_differ.any():
-        return "none", "No validation query can tell sets of features apart, so their sizes alone chose"
-    gains, errors = np.transpose(list(map(statistics.mean_and_error, measured.members.T - measured.reference)))
+        return (
+            "none",
+            "No validation query can tell sets of features apart, so their sizes alone chose",
+        )
+    gains, errors = np.transpose(
+        list(map(statistics.mean_and_error, measured.members.T - measured.reference))
+    )
     harmless = gains >= -np.nan_to_num(errors)  # a single query has no error
     if harmless[chosen]:
         n = np.count_nonzero(measured.can_differ)
@@ -536,8 +591,13 @@ class Guarantee(NamedTuple):
 
     def sentence(self, sizes: Integers, n_allowed: int, metric: str, margin: float) -> str:
         """Return the guarantee in words, for members of these `sizes`."""
-        size, queries = sizes[self.chosen], f"{self.n_queries:,} validation queries that chose nothing else"
-        loss = f"less than {margin:g} {metric} against all of them, with 95 % confidence by {queries}"
+        size, queries = (
+            sizes[self.chosen],
+            f"{self.n_queries:,} validation queries that chose nothing else",
+        )
+        loss = (
+            f"less than {margin:g} {metric} against all of them, with 95 % confidence by {queries}"
+        )
         if self.shown:
             return f"{size} of {n_allowed} features lose {loss}{'; the next smaller set fails the test' * self.smaller}"
         least = f"; {size} features lose less than {ceil(1000 * self.largest_loss) / 1000:g}"
@@ -547,13 +607,17 @@ class Guarantee(NamedTuple):
 def halves(validation: RankingData, seed: int) -> tuple[RankingData, RankingData]:
     """Return the queries that tune and order the members, and the queries of the tests: random halves."""
     if validation.n_queries < 2:
-        raise ValueError(f'{validation.name}: one query has no halves, which final="guaranteed" needs; give more')
+        raise ValueError(
+            f'{validation.name}: one query has no halves, which final="guaranteed" needs; give more'
+        )
     drawn = np.random.default_rng([GUARANTEE_STREAM, seed]).permutation(validation.n_queries)
     first, second = np.split(drawn, [len(drawn) // 2])
     return of_queries(validation, np.sort(first)), of_queries(validation, np.sort(second))
 
 
-def guaranteed_member(sizes: Integers, ordering: Vector, differences: Matrix, margin: float) -> Guarantee:
+def guaranteed_member(
+    sizes: Integers, ordering: Vector, differences: Matrix, margin: float
+) -> Guarantee:
     """Choose the smallest member that, by the tests, loses less than the margin compared with all features.
 
     The members are tested from the best by `ordering` to smaller ones, each by `moerank.statistics.shown_above`, until
@@ -584,7 +648,9 @@ def guaranteed_member(sizes: Integers, ordering: Vector, differences: Matrix, ma
     by_size = np.lexsort((-ordering, sizes))
     best_before = np.maximum.accumulate(np.concatenate([[-np.inf], ordering[by_size][:-1]]))
     order = by_size[ordering[by_size] > best_before][::-1]
-    accepted = list(takewhile(lambda member: statistics.shown_above(differences[:, member], -margin), order))
+    accepted = list(
+        takewhile(lambda member: statistics.shown_above(differences[:, member], -margin), order)
+    )
     chosen = int(accepted[-1] if accepted else order[0])
     loss = statistics.largest_loss(differences[:, chosen])
     return Guarantee(chosen, bool(accepted), len(accepted) < len(order), loss, len(differences))

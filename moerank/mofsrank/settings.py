@@ -54,7 +54,9 @@ def at_least(least: int, most: int | None = None) -> pydantic.BeforeValidator:
         return int(value)
 
     # The JSON schema, from which the reference of the keys is made, takes the range from this type.
-    return pydantic.BeforeValidator(check, json_schema_input_type=Annotated[int, pydantic.Field(ge=least, le=most)])
+    return pydantic.BeforeValidator(
+        check, json_schema_input_type=Annotated[int, pydantic.Field(ge=least, le=most)]
+    )
 
 
 def _checked_by(check: Callable[[Any], object], shown_as: object) -> pydantic.BeforeValidator:
@@ -76,7 +78,11 @@ def _check_termination(termination: Any) -> None:
         made = get_termination(kind, *limits)
         numbers: list[Any] = [getattr(made, "max_time", limit) for limit in limits]
         endless = not limits and kind not in ("moo", "soo")  # these have limits of their own
-        if endless or any(isinstance(limit, bool) for limit in limits) or not all(0 < each < inf for each in numbers):
+        if (
+            endless
+            or any(isinstance(limit, bool) for limit in limits)
+            or not all(0 < each < inf for each in numbers)
+        ):
             raise ValueError
     except Exception:  # pymoo raises Exception itself
         raise ValueError(
@@ -123,7 +129,11 @@ class Section(pydantic.BaseModel):
 
     # Schemas are built when they are first used: they would take a tenth of the imports of this package.
     model_config = pydantic.ConfigDict(
-        extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True, defer_build=True
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        arbitrary_types_allowed=True,
+        defer_build=True,
     )
 
 
@@ -138,7 +148,11 @@ class LimitsSection(Section):
     @property
     def given(self) -> dict[str, object]:
         """The limits that are set, by name."""
-        return {name: limit for name, limit in self if name in LimitsSection.model_fields and limit not in (None, ())}
+        return {
+            name: limit
+            for name, limit in self
+            if name in LimitsSection.model_fields and limit not in (None, ())
+        }
 
 
 class Limits(LimitsSection):
@@ -178,7 +192,9 @@ class Limits(LimitsSection):
     Limits(include=('bm25',), max_features=10)
     """
 
-    costs: FeatureCosts | Mapping[Any, float] | ArrayLike | None = pydantic.Field(default=None, exclude=True)
+    costs: FeatureCosts | Mapping[Any, float] | ArrayLike | None = pydantic.Field(
+        default=None, exclude=True
+    )
     groups: Mapping[Any, Any] | ArrayLike | None = pydantic.Field(default=None, exclude=True)
     group_costs: Mapping[Any, float] | None = pydantic.Field(default=None, exclude=True)
 
@@ -187,7 +203,11 @@ class Limits(LimitsSection):
             super().__init__(**limits)
 
     def __repr_args__(self) -> list[tuple[str, Any]]:
-        return [(name, getattr(self, name)) for name in type(self).model_fields if name in self.model_fields_set]
+        return [
+            (name, getattr(self, name))
+            for name in type(self).model_fields
+            if name in self.model_fields_set
+        ]
 
 
 Counted: TypeAlias = Literal["weights", "bits"]  # what an ensemble counts as its features
@@ -252,7 +272,9 @@ class InstanceSelectionSettings(StageSettings):
 
     generations: Annotated[int, at_least(1)] = 50
     unit: Literal["auto", "pair", "document", "query"] = "auto"
-    density: tuple[Annotated[float, pydantic.Field(gt=0, le=1)], Annotated[float, pydantic.Field(gt=0, le=1)]] = DENSITY
+    density: tuple[
+        Annotated[float, pydantic.Field(gt=0, le=1)], Annotated[float, pydantic.Field(gt=0, le=1)]
+    ] = DENSITY
     max_subsets: Annotated[int, at_least(1)] = 10
     include_all: bool = True
 
@@ -315,9 +337,13 @@ class SearchSettings(Section):
     """Settings of all stages, see `MOFSRank`. The verdicts of other selections have the same margin."""
 
     algorithm: Annotated[str | Factory, _checked_by(_check_algorithm, str), AsJson] = "nsga2"
-    objectives: Annotated[tuple[Any, ...], _checked_by(read_objectives, tuple[str, ...]), AsJson] = FRONT
+    objectives: Annotated[
+        tuple[Any, ...], _checked_by(read_objectives, tuple[str, ...]), AsJson
+    ] = FRONT
     final: Final = "auto"
-    refit: Annotated[object, _checked_by(lambda value: read_refit(value), str | None), AsJson] = None
+    refit: Annotated[object, _checked_by(lambda value: read_refit(value), str | None), AsJson] = (
+        None
+    )
     margin: Annotated[float, pydantic.Field(gt=0)] = MARGIN
 
 
@@ -336,7 +362,9 @@ class Settings(SearchSettings):
     adaptive_mutation: bool
     tune: bool
     random_state: Annotated[int, at_least(0)]
-    workers: Annotated[int, at_least(1), pydantic.AfterValidator(most_workers)] = pydantic.Field(exclude=True)
+    workers: Annotated[int, at_least(1), pydantic.AfterValidator(most_workers)] = pydantic.Field(
+        exclude=True
+    )
     client: Any = pydantic.Field(exclude=True)
     memo: str | Path | None = pydantic.Field(exclude=True)
     resume: bool = pydantic.Field(exclude=True)
@@ -378,7 +406,9 @@ class Settings(SearchSettings):
     @pydantic.model_validator(mode="after")
     def _fit_together(self) -> Self:
         if isinstance(self.algorithm, str) and is_sparse(self.algorithm):
-            make_algorithm(self.algorithm, self.feature_selection.population, {}, len(self.objectives))
+            make_algorithm(
+                self.algorithm, self.feature_selection.population, {}, len(self.objectives)
+            )
         for stage in STAGES if self.algorithm == "rvea" else ():
             if not _counts(getattr(getattr(self, stage), "termination", None)):
                 remedy = 'Give the termination as ("n_gen", 50) or ("n_eval", 5000), or take another algorithm'
@@ -398,7 +428,9 @@ def _sentence(error: pydantic.ValidationError) -> str:
     name, *keys = map(str, first["loc"] or ("",))
     if first["type"] == "extra_forbidden":
         model = STAGE_SETTINGS.get(name, Limits)
-        return unknown(f"setting of {name}" if keys else "limit", (keys or [name])[-1], model.model_fields)
+        return unknown(
+            f"setting of {name}" if keys else "limit", (keys or [name])[-1], model.model_fields
+        )
     if first["type"] == "value_error":
         return f"{name}: {first['ctx']['error']}" if keys else str(first["ctx"]["error"])
     where = f"{name}: {'.'.join(keys)}" if keys else name
@@ -425,10 +457,18 @@ def read_refit(value: object, random_state: int = 0) -> Any:
         name, parameters = read_solver(value)
         entry = solver_entry(name)
         if entry is None or entry.selects:
-            raise ValueError(unknown("ranker", name, [row.name for row in solvers().values() if not row.selects]))
+            raise ValueError(
+                unknown("ranker", name, [row.name for row in solvers().values() if not row.selects])
+            )
         ranker = make_solver(name, **parameters)
-    elif isinstance(value, type) or hasattr(value, "backend") or not hasattr(value, "fit") & hasattr(value, "predict"):
-        raise ValueError(f"refit must be the name of a ranker, or a ranker with fit and predict, not {value!r:.80}")
+    elif (
+        isinstance(value, type)
+        or hasattr(value, "backend")
+        or not hasattr(value, "fit") & hasattr(value, "predict")
+    ):
+        raise ValueError(
+            f"refit must be the name of a ranker, or a ranker with fit and predict, not {value!r:.80}"
+        )
     else:
         ranker = clone(value, safe=False)
     if hasattr(ranker, "get_params") and ranker.get_params().get("random_state", 0) is None:
@@ -451,7 +491,9 @@ def listed_settings(parameters: Mapping[str, object]) -> dict[str, object]:
     return listed
 
 
-def merged_settings(parameters: Mapping[str, object], changes: Mapping[str, object]) -> dict[str, object]:
+def merged_settings(
+    parameters: Mapping[str, object], changes: Mapping[str, object]
+) -> dict[str, object]:
     """Return changes of the parameters of MOFSRank, where nested ones are merged into a mapping for each stage.
 
     Raises a ValueError for unknown settings, settings of a stage that is left out, and parameters of None.
@@ -459,7 +501,11 @@ def merged_settings(parameters: Mapping[str, object], changes: Mapping[str, obje
     >>> merged_settings({"ensemble": {"population": 50}}, {"ensemble__generations": 5, "final": "knee"})
     {'final': 'knee', 'ensemble': {'population': 50, 'generations': 5}}
     """
-    merged = {name: value for name, value in changes.items() if name.partition("__")[0] not in NESTED or name in NESTED}
+    merged = {
+        name: value
+        for name, value in changes.items()
+        if name.partition("__")[0] not in NESTED or name in NESTED
+    }
     for name, value in changes.items():
         outer, _, key = name.partition("__")
         current = merged.get(outer, parameters.get(outer, ()))
@@ -472,7 +518,9 @@ def merged_settings(parameters: Mapping[str, object], changes: Mapping[str, obje
                 )
             merged[outer] = {**given_settings(current), key: value}
         elif key and current is None:
-            raise ValueError(f"{name}: {outer} is None, and so has no parameters of its own; set {outer} itself")
+            raise ValueError(
+                f"{name}: {outer} is None, and so has no parameters of its own; set {outer} itself"
+            )
     return merged
 
 

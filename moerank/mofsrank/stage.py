@@ -16,7 +16,13 @@ from moerank.evolution.operators import CROSSOVER, new_rows, row_digests
 from moerank.metrics import NDCG, Metric
 from moerank.mofsrank.dask_slices import Slices
 from moerank.mofsrank.limits import FeatureStrings
-from moerank.mofsrank.objectives import Candidates, ObjectiveLike, bounds_of, read_objectives, values_in_bounds
+from moerank.mofsrank.objectives import (
+    Candidates,
+    ObjectiveLike,
+    bounds_of,
+    read_objectives,
+    values_in_bounds,
+)
 from moerank.rankers import FitnessBackend, Population
 
 
@@ -55,7 +61,9 @@ class Stage(Problem):  # type: ignore[misc]
         super().__init__(n_var=n_var, n_obj=len(self.objectives), requires_kwargs=True, **settings)
         self.workers = most_workers(workers)
         most = n_var if n_counted is None else n_counted
-        self.bounds_of_objectives = np.array([bounds_of(entry, train, most) for entry in self.objectives], np.float64).T
+        self.bounds_of_objectives = np.array(
+            [bounds_of(entry, train, most) for entry in self.objectives], np.float64
+        ).T
         self._cached: dict[bytes, Vector] = {}
         self.slices: Slices | None = None
 
@@ -93,7 +101,11 @@ class Stage(Problem):  # type: ignore[misc]
 
     def keeps_limits(self, X: Array) -> Mask:
         """Return whether strings keep the limits of the stage, shape (n,)."""
-        return np.ones(len(X), np.bool_) if self.strings is None else self.strings.keeps_limits(self._limited(X))
+        return (
+            np.ones(len(X), np.bool_)
+            if self.strings is None
+            else self.strings.keeps_limits(self._limited(X))
+        )
 
     def _limited(self, X: Array) -> Mask:
         """Return the feature strings that limits refer to."""
@@ -108,7 +120,12 @@ class Stage(Problem):  # type: ignore[misc]
         return np.logical_not(np.any(X, axis=1))
 
     def _evaluate(
-        self, X: Array, out: dict[str, object], *args: object, digests: list[bytes] | None = None, **kwargs: object
+        self,
+        X: Array,
+        out: dict[str, object],
+        *args: object,
+        digests: list[bytes] | None = None,
+        **kwargs: object,
     ) -> None:
         if self.vtype is bool and X.dtype != np.bool_:
             raise ValueError(
@@ -148,7 +165,13 @@ class Stage(Problem):  # type: ignore[misc]
     def _judged(self, feature_mask: Mask, rankers: Population, **measured: Any) -> Candidates:
         """Return rankers for the objectives, on the data and with the metric, backend and workers of the stage."""
         return Candidates(
-            self.train, self.metric, feature_mask, rankers, backend=self.backend, workers=self.workers, **measured
+            self.train,
+            self.metric,
+            feature_mask,
+            rankers,
+            backend=self.backend,
+            workers=self.workers,
+            **measured,
         )
 
     def __getstate__(self) -> dict[str, object]:

@@ -89,7 +89,11 @@ class RankerAdapter(BaseEstimator):
         usable = read_masks(train, None, feature_mask).features & varying_for(self.ranker, train)
         each = [train_on(self.ranker, train, mask) for mask in usable]
         trained_rankers = population.population_of(each, usable, train.X)
-        return trained_rankers if isinstance(trained_rankers, FittedPopulation) else trained_rankers.coefs
+        return (
+            trained_rankers
+            if isinstance(trained_rankers, FittedPopulation)
+            else trained_rankers.coefs
+        )
 
 
 class ForeignRanker(RankingEstimator):
@@ -106,13 +110,17 @@ class ForeignRanker(RankingEstimator):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self.ranker_: Any = train_on(self.ranker, train, np.ones(train.n_features, np.bool_))
-        self.support_ = np.isin(np.arange(train.n_features), _columns_used(self.ranker_, train.n_features))
+        self.support_ = np.isin(
+            np.arange(train.n_features), _columns_used(self.ranker_, train.n_features)
+        )
         weights = linear_weights(self.ranker_, train.X)
         if weights is not None:
             self.coef_ = np.asarray(weights, np.float64)
 
     def _scores(self, X: Vector) -> Vector:
-        return finite_scores(np.asarray(self.ranker_.predict(X), np.float64).reshape(-1), type(self.ranker_).__name__)
+        return finite_scores(
+            np.asarray(self.ranker_.predict(X), np.float64).reshape(-1), type(self.ranker_).__name__
+        )
 
 
 def _columns_used(trained: object, n_features: int) -> Integers:
@@ -160,7 +168,9 @@ def train_on_subsets(
     distinct, row = np.unique(feature_mask, axis=0, return_inverse=True)
     if isinstance(ranker, FitnessBackend) and not getattr(ranker, "interactions", 0):
         n_empty = np.count_nonzero(~distinct.any(axis=1))  # 0 or 1, and it sorts first
-        return population.train_population(ranker, train, feature_mask=distinct[n_empty:]).take(row.ravel() - n_empty)
+        return population.train_population(ranker, train, feature_mask=distinct[n_empty:]).take(
+            row.ravel() - n_empty
+        )
     usable = distinct & varying_for(ranker, train)
     names = [np.packbits(mask).tobytes().hex() for mask in usable]
     from sklearn.utils.parallel import Parallel, delayed
@@ -168,7 +178,9 @@ def train_on_subsets(
     stored = finished or {}
     read = TypeAdapter(Forest).validate_python  # a ValueError for other values
     forests = {i: read(stored[name]) for i, name in enumerate(names) if name in stored}
-    rankers: dict[int, Any] = {i: SimpleNamespace(forest_=f, predict=f.scores) for i, f in forests.items()}
+    rankers: dict[int, Any] = {
+        i: SimpleNamespace(forest_=f, predict=f.scores) for i, f in forests.items()
+    }
     left = [i for i in range(len(usable)) if i not in rankers]
     pool = Parallel(workers, backend="threading", return_as="generator")
     training = pool(delayed(train_on)(ranker, train, usable[i], validation, metric) for i in left)
@@ -178,21 +190,29 @@ def train_on_subsets(
             finished[names[i]] = asdict(trained.forest_)
         if progress is not None:
             progress(len(rankers) / len(usable), len(rankers))
-    return population.population_of([rankers[i] for i in range(len(usable))], usable, train.X).take(row.ravel())
+    return population.population_of([rankers[i] for i in range(len(usable))], usable, train.X).take(
+        row.ravel()
+    )
 
 
 def check_ranker(**rankers: object) -> None:
     """Raise a ValueError for a parameter that is neither an estimator nor None."""
     for name, ranker in rankers.items():
         if not (ranker is None or (hasattr(ranker, "fit") and hasattr(ranker, "predict"))):
-            raise ValueError(f"{name} must be an estimator with fit and predict, or None, not {ranker!r}")
+            raise ValueError(
+                f"{name} must be an estimator with fit and predict, or None, not {ranker!r}"
+            )
 
 
 RankerOrNone: TypeAlias = Annotated[AnyRanker | None, check_ranker]
 
 
 def train_on(
-    ranker: Any, train: RankingData, mask: Mask, validation: RankingData | None = None, metric: Metric | None = None
+    ranker: Any,
+    train: RankingData,
+    mask: Mask,
+    validation: RankingData | None = None,
+    metric: Metric | None = None,
 ) -> AnyRanker | None:
     """Return a clone of a ranker trained on the features of `mask`, shape (n_features,); None if there are none.
 

@@ -39,7 +39,9 @@ FEW_BINS, MANY_BINS = 16, 32
 # Features whose pairs may interact: the system of 105 pairs has about 3,700 steps.
 MOST_PAIRED = 15
 
-NO_PAIRS = 'AdditiveRLS takes no pair_mask of pairs. Select queries, instance_selection={"unit": "query"}'
+NO_PAIRS = (
+    'AdditiveRLS takes no pair_mask of pairs. Select queries, instance_selection={"unit": "query"}'
+)
 
 # Largest number of thresholds in all for which the grid has 32 bins: that system takes a quarter second.
 MOST_TUNED = 2_000
@@ -126,7 +128,9 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
             raise ValueError(f"{train.name}: {NO_PAIRS}")
         if masks.own is not None:
             parts = [
-                self._train(train, replace(masks, features=features[None], shared=own, own=None), None)
+                self._train(
+                    train, replace(masks, features=features[None], shared=own, own=None), None
+                )
                 for features, own in zip(masks.features, masks.own, strict=True)
             ]
             return TablePopulation(parts[0].bins, np.concatenate([part.tables for part in parts]))
@@ -134,10 +138,16 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         if bins.moments_fit or masks.features.all():
             return self._remembered_system(train, masks).solved(self.alpha, masks.features)
         tables = np.zeros((len(masks.features), int(bins.first[-1])))
-        for table, features in zip(tables, masks.features, strict=True):  # each has a system of its own
-            part = copy(train).with_features(features)  # a copy, because the data would remember each part
+        for table, features in zip(
+            tables, masks.features, strict=True
+        ):  # each has a system of its own
+            part = copy(train).with_features(
+                features
+            )  # a copy, because the data would remember each part
             every = replace(masks, features=np.ones((1, part.n_features), np.bool_))
-            table[np.repeat(features, np.diff(bins.first))] = self._train(part, every, None).tables[0]
+            table[np.repeat(features, np.diff(bins.first))] = self._train(part, every, None).tables[
+                0
+            ]
         return TablePopulation(bins, tables)
 
     def judge_of_instances(self, train: RankingData, unit: Unit) -> RankRLS:
@@ -145,7 +155,9 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         if unit == "pair":
             raise ValueError(f"{train.name}: {NO_PAIRS}")
         gram = PairMoments.of(train).gram
-        return RankRLS(alpha=0.01 * float(np.trace(gram)) / train.n_features or 1.0, target=self.target)
+        return RankRLS(
+            alpha=0.01 * float(np.trace(gram)) / train.n_features or 1.0, target=self.target
+        )
 
     def forward_path(self, train: RankingData, n_steps: int | None = None) -> Integers:
         """Return the features in the order in which they enter: each lowers the loss, with the penalty, the most.
@@ -164,19 +176,32 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         """
         fits = Bins.of(train, MANY_BINS).first_step[-1] <= MOST_TUNED
         n_bins, powers = (MANY_BINS, HALF_DECADES) if fits else (FEW_BINS, DECADES)
-        return [{"n_bins": n_bins, **entry} for entry in replace(self, n_bins=n_bins).grid_of_bins(train, powers)]
+        return [
+            {"n_bins": n_bins, **entry}
+            for entry in replace(self, n_bins=n_bins).grid_of_bins(train, powers)
+        ]
 
     def grid_of_bins(self, train: RankingData, powers: Iterable[float] = DECADES) -> Grid:
         """Return the grid with the own number of bins: smooth, and alpha by powers of ten times its scale."""
         bins = Bins.of(train, self.n_bins)
         gram, v = step_moments(train, bins, read_masks(train)).gram, _increments(train, bins)
         if not len(v):
-            raise ValueError(f"{train.name}: no feature has two values that differ in single precision; scale them")
+            raise ValueError(
+                f"{train.name}: no feature has two values that differ in single precision; scale them"
+            )
         along = sum(v[i:j] @ gram[i:j, i:j] @ v[i:j] for i, j in pairwise(bins.first_step))
-        scales = {s: float(s * s * np.trace(gram) + along) / len(v) for s in SMOOTH_GRID}  # tr(A) = tr(G P)
-        return [{"smooth": smooth, "alpha": scale * 10.0**k} for smooth, scale in scales.items() for k in powers]
+        scales = {
+            s: float(s * s * np.trace(gram) + along) / len(v) for s in SMOOTH_GRID
+        }  # tr(A) = tr(G P)
+        return [
+            {"smooth": smooth, "alpha": scale * 10.0**k}
+            for smooth, scale in scales.items()
+            for k in powers
+        ]
 
-    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
+    def _candidate_scores(
+        self, train: RankingData, validation: RankingData, candidates: list[Self]
+    ) -> Matrix:
         masks = read_masks(train)
         system = candidates[0]._system(train, masks)
         tables = [system.solved(each.alpha, masks.features).tables for each in candidates]
@@ -195,7 +220,11 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._population = self._train(train, read_masks(train), None)
         finite_scores(self._population.scores(train.X[:1])[:, 0], type(self).__name__)
-        self.forest_, table, bins = self._population.forest(0), self._population.tables[0], self._population.bins
+        self.forest_, table, bins = (
+            self._population.forest(0),
+            self._population.tables[0],
+            self._population.bins,
+        )
         self.interactions_: pd.DataFrame | None = None
         if self.interactions:
             self.forest_, table = self._paired(train, validation)
@@ -211,7 +240,9 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         single = Bins.of(train, self.n_bins)
         pairs = Interactions(Bins.of(train, N_CUTS), single, tuple(combinations(features, 2)))
         data = train.with_table(pairs.table(train.X))
-        prior = replace(_Prior.of(train, single, self.smooth), bins=pairs.bins, pairs=pairs.roots(self.smooth))
+        prior = replace(
+            _Prior.of(train, single, self.smooth), bins=pairs.bins, pairs=pairs.roots(self.smooth)
+        )
         system = self._system(data, read_masks(data), prior)
         entered = system.forward_path(self.alpha, self.interactions, given=train.n_features)
         mask = np.zeros((len(entered) + 1, data.n_features), np.bool_)
@@ -221,13 +252,19 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         import pandas as pd
 
         path = system.solved(self.alpha, mask)
-        names = [train.feature_names[f] for pair in entered - train.n_features for f in pairs.pairs[pair]]
+        names = [
+            train.feature_names[f] for pair in entered - train.n_features for f in pairs.pairs[pair]
+        ]
         errors = {
             name: 1.0 - self._scored_by.score(part, path.scores(pairs.table(part.X)))
             for name, part in (("error", train), ("validation", validation))
             if part is not None
         }
-        steps = {"n_interactions": np.arange(len(mask)), "first": ["", *names[::2]], "second": ["", *names[1::2]]}
+        steps = {
+            "n_interactions": np.arange(len(mask)),
+            "first": ["", *names[::2]],
+            "second": ["", *names[1::2]],
+        }
         self.interactions_ = pd.DataFrame({**steps, **errors})
         best = len(entered) if validation is None else int(np.argmin(errors["validation"]))
         return path.forest(best, pairs.axes), path.tables[best]
@@ -272,7 +309,9 @@ class _Prior:
         sizes, total = np.diff(self.first, append=len(self.direction)), np.empty(single.shape)
         for begin in range(0, len(single), ROOT_ROWS):
             rows = single[begin : begin + ROOT_ROWS]
-            along = np.repeat(np.add.reduceat(rows * self.direction, self.first, axis=1), sizes, axis=1)
+            along = np.repeat(
+                np.add.reduceat(rows * self.direction, self.first, axis=1), sizes, axis=1
+            )
             along *= self.share
             along += self.smooth * rows
             total[begin : begin + ROOT_ROWS] = along
@@ -347,7 +386,9 @@ class Interactions:
     def table(self, X: Floats) -> Matrix:
         """Return the table (n_documents, n_features + n_pairs)."""
         codes = self.coarse.codes_of(X)
-        return np.column_stack([X, *(codes[f] * np.uint8(self._width(g)) + codes[g] for f, g in self.pairs)])
+        return np.column_stack(
+            [X, *(codes[f] * np.uint8(self._width(g)) + codes[g] for f, g in self.pairs)]
+        )
 
     @cached_property
     def bins(self) -> Bins:

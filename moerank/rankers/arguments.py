@@ -17,11 +17,17 @@ if TYPE_CHECKING:
     from moerank.rankers.base import RankingEstimator
 
 # Validation data: a RankingData, (X, y) of one query, or (X, y, qid).
-Validation: TypeAlias = RankingData | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike | None]
+Validation: TypeAlias = (
+    RankingData | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike | None]
+)
 
 
 def as_ranking_data(
-    X: RankingData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | None, *, name: str = "training data"
+    X: RankingData | ArrayLike,
+    y: ArrayLike | None,
+    qid: ArrayLike | None,
+    *,
+    name: str = "training data",
 ) -> RankingData:
     """Check the first arguments of a `fit`, and return them as data that hold at least one preference pair.
 
@@ -73,7 +79,9 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
     arrays = not isinstance(validation, RankingData)
     if not isinstance(validation, RankingData):
         if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
-            raise ValueError(f"validation must be a RankingData or (X, y, qid), not {type(validation).__name__}")
+            raise ValueError(
+                f"validation must be a RankingData or (X, y, qid), not {type(validation).__name__}"
+            )
         X, y, qid = (*validation, None)[:3]
         if qid is None and train.n_queries > 1:
             raise ValueError(
@@ -82,10 +90,19 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
             )
         qid = 0 if qid is None else qid
         rules = (train.missing, train.missing_values)
-        validation = RankingData(X, y, qid, name="validation data", missing=rules[0], missing_values=rules[1])
+        validation = RankingData(
+            X, y, qid, name="validation data", missing=rules[0], missing_values=rules[1]
+        )
     if validation.n_features != train.n_features:
-        raise ValueError(f"the training data have {train.n_features} features but {validation!r} has another number")
-    _check_names(validation.given_names, train.given_names, f"the features of {validation.name}", "the training data")
+        raise ValueError(
+            f"the training data have {train.n_features} features but {validation!r} has another number"
+        )
+    _check_names(
+        validation.given_names,
+        train.given_names,
+        f"the features of {validation.name}",
+        "the training data",
+    )
     if not arrays or isinstance(train.scaling, scaling.FittedScaling):
         validation = _scaled_alike(validation, train.scaling, train.missing)
     validation.require_moderate_values()
@@ -101,15 +118,23 @@ def as_feature_table(X: RankingData | ArrayLike, ranker: "RankingEstimator") -> 
     or missing without a rule that can be followed, and for data that are scaled in another way. Raises a TypeError for
     tables of objects that are not numbers.
     """
-    names, of_training, missing = getattr(ranker, "feature_names_in_", None), ranker.scaling_, ranker.missing_
+    names, of_training, missing = (
+        getattr(ranker, "feature_names_in_", None),
+        ranker.scaling_,
+        ranker.missing_,
+    )
     if isinstance(of_training, scaling.FittedScaling):
-        of_training = replace(of_training, single=False)  # so that equal values score the same in either precision
+        of_training = replace(
+            of_training, single=False
+        )  # so that equal values score the same in either precision
     expected = None if names is None else list(names)
     if isinstance(X, RankingData):
         _check_names(X.given_names, names, "the columns of X", "the fit")
         _check_width(X.X, ranker)
         if ranker.missing_values_ and X.missing_values != ranker.missing_values_:
-            raise ValueError(f"{X.name}: give missing_values={ranker.missing_values_}, as in the training data")
+            raise ValueError(
+                f"{X.name}: give missing_values={ranker.missing_values_}, as in the training data"
+            )
         table = _scaled_alike(X, of_training, missing).X
     else:
         _check_names(inputs.column_names(X), names, "the columns of X", "the fit")
@@ -118,7 +143,11 @@ def as_feature_table(X: RankingData | ArrayLike, ranker: "RankingEstimator") -> 
         inputs.refuse_infinite_values(table, expected)
         if of_training != scaling.PER_QUERY:
             table = inputs.without_values(table, ranker.missing_values_)
-        if missing is not None and not isinstance(missing, str) and np.isnan(table.min(initial=0.0)):
+        if (
+            missing is not None
+            and not isinstance(missing, str)
+            and np.isnan(table.min(initial=0.0))
+        ):
             table = table.copy(order="K") if inputs.is_frozen(table) else table
             scaling.fill_missing(table, np.array([0, len(table)]), missing)
         remedy = (
@@ -144,7 +173,9 @@ def _check_width(table: Array, ranker: "RankingEstimator") -> None:
         )
 
 
-def _scaled_alike(data: RankingData, of_training: scaling.Scaling, missing: scaling.MissingRule | None) -> RankingData:
+def _scaled_alike(
+    data: RankingData, of_training: scaling.Scaling, missing: scaling.MissingRule | None
+) -> RankingData:
     """Return the data scaled like the training data; a ValueError if they are scaled in another way."""
     if missing is not None and data.missing not in (None, missing) and data.n_missing.any():
         raise ValueError(
@@ -172,7 +203,10 @@ def _refuse_labels(y: ArrayLike | None, qid: ArrayLike | None) -> None:
 
 
 def _check_names(
-    names: Sequence[str] | None, expected: Sequence[str] | NDArray[np.object_] | None, what: str, whose: str
+    names: Sequence[str] | None,
+    expected: Sequence[str] | NDArray[np.object_] | None,
+    what: str,
+    whose: str,
 ) -> None:
     if names is not None and expected is not None and tuple(names) != tuple(expected):
         raise ValueError(f"{what} must be those of {whose}, in their order: {', '.join(expected)}")
@@ -181,7 +215,9 @@ def _check_names(
 def inner_ranker(ranker: object) -> object | None:
     """Return the ranker that an estimator trains, if it has one."""
     given = (getattr(ranker, name, None) for name in ("ranker", "backend"))
-    return next((inner for inner in given if inner is not None), None)  # an ensemble has no length before its fit
+    return next(
+        (inner for inner in given if inner is not None), None
+    )  # an ensemble has no length before its fit
 
 
 def refuse_weights(train: RankingData, ranker: object) -> None:
@@ -190,7 +226,9 @@ def refuse_weights(train: RankingData, ranker: object) -> None:
     while (further := inner_ranker(inner)) is not None:
         inner = further
     if train.is_weighted and not getattr(inner, "_takes_weights", False):
-        default, its = (" with its default ranker", " as its ranker") if hasattr(inner, "ranker") else ("", "")
+        default, its = (
+            (" with its default ranker", " as its ranker") if hasattr(inner, "ranker") else ("", "")
+        )
         raise ValueError(
             f"{train.name}: {type(inner).__name__}{default} takes no weights of queries or documents. Use RankRLS or "
             f"LambdaMART{its}, or a RankingData without weights"
@@ -235,8 +273,15 @@ def warn_of_scales(train: RankingData) -> None:
     that vary in some query count. Scaled data give no warning. The warning points at the caller of `fit`.
     """
     varies, deviation = _spread(train)
-    large, small = np.where(varies, deviation, -1.0).argmax(), np.where(varies, deviation, np.inf).argmin()
-    if train.scaling != scaling.UNSCALED or not varies.any() or deviation[large] <= LARGEST_RATIO * deviation[small]:
+    large, small = (
+        np.where(varies, deviation, -1.0).argmax(),
+        np.where(varies, deviation, np.inf).argmin(),
+    )
+    if (
+        train.scaling != scaling.UNSCALED
+        or not varies.any()
+        or deviation[large] <= LARGEST_RATIO * deviation[small]
+    ):
         return
     with np.errstate(over="ignore", divide="ignore"):
         ratio = deviation[large] / deviation[small]

@@ -5,7 +5,18 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, is_dataclass
 from functools import cache
-from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, dataclass_transform, overload
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+    overload,
+)
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +30,13 @@ from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric, as_metric
 from moerank.rankers import arguments
 from moerank.rankers.model import SAME_SCORES, finite_scores, is_own, linear_weights, some_rows
-from moerank.scikit_learn import BaseEstimator, ConvergenceWarning, TransformerMixin, check_is_fitted, clone
+from moerank.scikit_learn import (
+    BaseEstimator,
+    ConvergenceWarning,
+    TransformerMixin,
+    check_is_fitted,
+    clone,
+)
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pairs import PairLoss, Pairs, solve_pairs
 
@@ -69,7 +86,9 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
     _takes_weights: ClassVar[bool] = False
 
     # Advice for a fit that found no feature to rank by, or scores all documents alike.
-    _remedy = "check that the labels depend on the features, and that the features have comparable scales"
+    _remedy = (
+        "check that the labels depend on the features, and that the features have comparable scales"
+    )
 
     # Whether only the order of a feature's values matters, as in trees, so that its scale does not.
     _by_thresholds: ClassVar[bool] = False
@@ -141,7 +160,11 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         train = arguments.as_ranking_data(X, y, qid)
         held_out = arguments.as_validation_data(validation, train)
         self._look_at(train)
-        self.scaling_, self.missing_, self.negative_ = train.scaling, train.missing, negative_features(train)
+        self.scaling_, self.missing_, self.negative_ = (
+            train.scaling,
+            train.missing,
+            negative_features(train),
+        )
         self.missing_values_ = train.missing_values
         if train.given_names is not None:
             self.feature_names_in_ = np.asarray(train.given_names, dtype=object)
@@ -152,7 +175,9 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         try:
             self._fit(train, held_out)
         except np.linalg.LinAlgError as error:
-            raise ValueError(f"{type(self).__name__}: {error}; scale the features, or change the parameters") from None
+            raise ValueError(
+                f"{type(self).__name__}: {error}; scale the features, or change the parameters"
+            ) from None
         rows = np.asarray(some_rows(train.X), np.float64)
         scores = self._scores(rows).reshape(len(rows))
         finite_scores(scores[:1], type(self).__name__)
@@ -185,14 +210,22 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         a rule that is a number. A RankingData with the scaling of the training data is used as it is.
         """
         table = self._table(X)
-        if getattr(self, "coef_", None) is not None:  # a sum in the precision of the features, as in the training
+        if (
+            getattr(self, "coef_", None) is not None
+        ):  # a sum in the precision of the features, as in the training
             return finite_scores(self._scores(table).reshape(len(table)), type(self).__name__)
         step = SCORED_ROWS if self._additive and table.dtype != np.float64 else max(len(table), 1)
         parts = [table[begin : begin + step] for begin in range(0, len(table), step)]
         scores = [self._scores(np.asarray(part, np.float64)).reshape(len(part)) for part in parts]
         return finite_scores(np.concatenate([np.empty(0), *scores]), type(self).__name__)
 
-    def score(self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> float:
+    def score(
+        self,
+        X: RankingData | ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+    ) -> float:
         """Return the mean average precision of a ranking, the metric of `tune`; MOFSRank uses its own metric.
 
         `Metric.scorer` gives any other metric to scikit-learn.
@@ -234,7 +267,9 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "support_")
         as_given = not isinstance(self.scaling_, FittedScaling) and self.missing_ is None
         if not isinstance(X, RankingData) and as_given:
-            from sklearn.feature_selection import SelectorMixin  # not above: it loads a third of scikit-learn
+            from sklearn.feature_selection import (
+                SelectorMixin,
+            )  # not above: it loads a third of scikit-learn
 
             return SelectorMixin.transform(self, X)
         return self._table(X)[:, self.support_]
@@ -305,10 +340,14 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         train.require_moderate_values()
         arguments.refuse_weights(train, self)
         self.n_features_in_, self.n_queries_ = train.n_features, train.n_queries
-        self.varying_ = arguments.varying_in_queries(train) if self._additive else np.ptp(train.X, axis=0) > 0
+        self.varying_ = (
+            arguments.varying_in_queries(train) if self._additive else np.ptp(train.X, axis=0) > 0
+        )
         if not self.varying_.any():
             where = "every query" if self._additive else "all documents"
-            raise ValueError(f"{train.name}: every feature is constant in {where}: there is nothing to rank by")
+            raise ValueError(
+                f"{train.name}: every feature is constant in {where}: there is nothing to rank by"
+            )
 
     def _check_parameters(self) -> None:
         """Check the parameters of an estimator that is a dataclass against the constraints in their annotations."""
@@ -386,7 +425,9 @@ class Ranker(RankingEstimator):
         self._check_parameters()
         arguments.refuse_weights(train, self)
         settled = clone(self).set_params(**self._settled(train, validation, measure))
-        candidates = [clone(settled).set_params(**entry) for entry in grid or self.default_grid(train)]
+        candidates = [
+            clone(settled).set_params(**entry) for entry in grid or self.default_grid(train)
+        ]
         for candidate in candidates:
             candidate._check_parameters()
             candidate._watched_by = measure
@@ -412,11 +453,15 @@ class Ranker(RankingEstimator):
         open_ones = {self._size, *self._trained_together}
         groups: dict[str, list[int]] = {}
         for i, candidate in enumerate(candidates):
-            setting = {name: v for name, v in candidate.get_params().items() if name not in open_ones}
+            setting = {
+                name: v for name, v in candidate.get_params().items() if name not in open_ones
+            }
             groups.setdefault(str(arguments.identity(setting)), []).append(i)
         return list(groups.values())
 
-    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
+    def _candidate_scores(
+        self, train: RankingData, validation: RankingData, candidates: list[Self]
+    ) -> Matrix:
         """Return the validation scores (n_documents, n_candidates) of one group, trained on all pairs and features."""
         sizes = [getattr(candidate, self._size) if self._size else 1 for candidate in candidates]
         by_size = candidates[int(np.argmax(sizes))]._validation_scores(train, validation)
@@ -527,14 +572,18 @@ class Backend(LinearRanker, Trainer[Matrix]):
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._set_weights(self._train(train, read_masks(train), None)[0])
 
-    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
+    def _candidate_scores(
+        self, train: RankingData, validation: RankingData, candidates: list[Self]
+    ) -> Matrix:
         return linear_scores(validation.X, self._fit_candidates(train, candidates))
 
     def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
         """Train each entry of a grid on all pairs and features, and return W (n_candidates, n_features)."""
         return np.concatenate([candidate.fit_population(train) for candidate in candidates])
 
-    def _solved(self, loss: PairLoss, C: float, pairs: Pairs, masks: Masks, start: Matrix | None) -> Matrix:
+    def _solved(
+        self, loss: PairLoss, C: float, pairs: Pairs, masks: Masks, start: Matrix | None
+    ) -> Matrix:
         """Return the minima of a loss, with the relative error `tol`."""
         W, converged = solve_pairs(loss, pairs, masks, C, tolerance=self.tol, start=start)
         if not converged.all():

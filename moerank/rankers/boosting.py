@@ -36,7 +36,9 @@ def steadied(values: Vector) -> Vector:
     reach = min(REACH, len(values) // 10)
     windows = [values[max(0, i - reach) : i + reach + 1] for i in range(len(values))]
     # As differences, so that equal values have the same mean to the bit, however many they are.
-    return np.array([value + (window - value).mean() for value, window in zip(values, windows, strict=True)])
+    return np.array(
+        [value + (window - value).mean() for value, window in zip(values, windows, strict=True)]
+    )
 
 
 class TrailingMean:
@@ -126,7 +128,9 @@ class StumpBoosting(Ranker):
     @property
     def forest_(self) -> Forest:
         """The stumps as trees of two leaves, 0 and α."""
-        stumps = zip(self.features_.tolist(), self.thresholds_.tolist(), self.alphas_.tolist(), strict=True)
+        stumps = zip(
+            self.features_.tolist(), self.thresholds_.tolist(), self.alphas_.tolist(), strict=True
+        )
         return Forest.of((feature, threshold, 0.0, alpha) for feature, threshold, alpha in stumps)
 
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
@@ -134,7 +138,9 @@ class StumpBoosting(Ranker):
         return np.cumsum(steps, axis=1) if self.n_rounds_ else np.zeros((len(X), 1))
 
 
-def _bins(train: RankingData, n_thresholds: int | None) -> tuple[NDArray[np.int32], Integers, Vector]:
+def _bins(
+    train: RankingData, n_thresholds: int | None
+) -> tuple[NDArray[np.int32], Integers, Vector]:
     """Return bins (n_features, n_documents), numbers of thresholds, and thresholds of the features; remembered.
 
     A bin is the number of thresholds below a value. `n_thresholds` levels divide the range of a feature into as many
@@ -149,7 +155,9 @@ def _bins(train: RankingData, n_thresholds: int | None) -> tuple[NDArray[np.int3
             return every
         levels = column.min() + np.ptp(column) * (np.arange(n_thresholds) / n_thresholds)
         ordered = np.sort(column)
-        counts, wanted = (np.searchsorted(ordered, values, side="right") for values in (every, levels))
+        counts, wanted = (
+            np.searchsorted(ordered, values, side="right") for values in (every, levels)
+        )
         index = np.unique(np.searchsorted(counts, wanted))
         return every[index[index < len(every)]]
 
@@ -359,7 +367,11 @@ class AdaRank(LinearRanker):
     def default_grid(self, train: RankingData) -> Grid:
         """Return every form of `reweighting` with every number of rounds up to `n_rounds`."""
         sizes = range(1, self.n_rounds + 1)
-        return [{"n_rounds": size, "reweighting": form} for size in sizes for form in get_args(Reweighting)]
+        return [
+            {"n_rounds": size, "reweighting": form}
+            for size in sizes
+            for form in get_args(Reweighting)
+        ]
 
     def _weights(self, train: RankingData) -> Matrix:
         rounds = list(self._rounds(train))

@@ -12,7 +12,12 @@ from moerank.arrays import Integers, Matrix, Vector
 from moerank.checks import Count, NotNegative
 from moerank.data import RankingData
 from moerank.rankers.base import Backend, Grid
-from moerank.rankers.importance import FeatureImportance, FeatureSimilarity, feature_importance, feature_similarity
+from moerank.rankers.importance import (
+    FeatureImportance,
+    FeatureSimilarity,
+    feature_importance,
+    feature_similarity,
+)
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.training.masks import Masks, read_masks
 from moerank.training.pairs import SQUARED_HINGE, ListedPairs, Penalties, pairs_for
@@ -128,7 +133,9 @@ class FSMRank(LargestWeightsPath, Backend):
     def default_grid(self, train: RankingData) -> Grid:
         """Return lambda1 and lambda2 in 10⁰ … 10⁻⁶ by half powers, 169 entries; the paper gives no grid."""
         powers = [10.0 ** (-k / 2) for k in range(13)]
-        return [{"lambda1": lambda1, "lambda2": lambda2} for lambda2, lambda1 in product(powers, powers)]
+        return [
+            {"lambda1": lambda1, "lambda2": lambda2} for lambda2, lambda1 in product(powers, powers)
+        ]
 
     def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
         """Train entries of a grid that differ only in lambda1 and lambda2 as one population."""
@@ -137,17 +144,29 @@ class FSMRank(LargestWeightsPath, Backend):
         return weights_of(candidates[0]._minimise(train, masks, lambdas=lambdas)[0])
 
     def _minimise(
-        self, train: RankingData, masks: Masks, start: Matrix | None = None, lambdas: Matrix | None = None
+        self,
+        train: RankingData,
+        masks: Masks,
+        start: Matrix | None = None,
+        lambdas: Matrix | None = None,
     ) -> tuple[Matrix, Integers, Matrix]:
         """Run Algorithm 1, see `ListedPairs.minimise_penalised`; the entries of a grid have their own `lambdas`."""
         n = len(masks.features)
-        lambda1, lambda2 = np.tile([[self.lambda1], [self.lambda2]], n) if lambdas is None else lambdas
+        lambda1, lambda2 = (
+            np.tile([[self.lambda1], [self.lambda2]], n) if lambdas is None else lambdas
+        )
         s, A, cost = measures_of(train, self)
         masks = replace(masks, features=masks.features & (s > 0))
-        begin = np.zeros((n, train.n_features)) if start is None else np.where(masks.features, start, 0.0)
+        begin = (
+            np.zeros((n, train.n_features))
+            if start is None
+            else np.where(masks.features, start, 0.0)
+        )
         begin = np.hstack([begin.clip(0.0), (-begin).clip(0.0)])
         penalties = Penalties(A, np.tile(cost, (n, 1)), lambda1, lambda2)
-        return pairs_for(train, masks).minimise_penalised(penalties, masks, begin, self.max_iter, self.tol)
+        return pairs_for(train, masks).minimise_penalised(
+            penalties, masks, begin, self.max_iter, self.tol
+        )
 
 
 def measures_of(train: RankingData, ranker: Any) -> tuple[Vector, Matrix, Vector]:

@@ -24,7 +24,9 @@ NONE = 1e-12
 AT_ONCE = 256
 
 
-FeatureImportance: TypeAlias = str | Metric | Array | Sequence[float] | Callable[[RankingData], Array]
+FeatureImportance: TypeAlias = (
+    str | Metric | Array | Sequence[float] | Callable[[RankingData], Array]
+)
 FeatureSimilarity: TypeAlias = (
     Literal["pearson", "spearman", "kendall", "identity"]
     | Array
@@ -59,7 +61,9 @@ def feature_importance(data: RankingData, importance: FeatureImportance = "pears
     return data.remember(("feature importance", key_of(importance)), compute)
 
 
-def feature_similarity(data: RankingData, similarity: FeatureSimilarity = "pearson", *, convex: bool = True) -> Matrix:
+def feature_similarity(
+    data: RankingData, similarity: FeatureSimilarity = "pearson", *, convex: bool = True
+) -> Matrix:
     """Return the similarity of each pair of features, shape (n_features, n_features), remembered with the data.
 
     "pearson", "spearman" and "kendall" are as in `feature_importance`. "identity" is 1 for a feature with itself and
@@ -85,7 +89,9 @@ def feature_similarity(data: RankingData, similarity: FeatureSimilarity = "pears
 
 def key_of(measure: object) -> object:
     """Return a hashable key of an importance or a similarity: its name, metric or function, or its numbers."""
-    return measure if isinstance(measure, str | Metric) or callable(measure) else joblib.hash(measure)
+    return (
+        measure if isinstance(measure, str | Metric) or callable(measure) else joblib.hash(measure)
+    )
 
 
 def _given(data: RankingData, measure: object, name: str, shape: tuple[int, ...]) -> Array:
@@ -93,7 +99,9 @@ def _given(data: RankingData, measure: object, name: str, shape: tuple[int, ...]
     try:
         values = np.asarray(measure(data) if callable(measure) else measure, np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a name, numbers or a function, not {measure!r:.80}") from None
+        raise ValueError(
+            f"{name} must be a name, numbers or a function, not {measure!r:.80}"
+        ) from None
     if values.shape != shape:
         raise ValueError(
             f"{name} has the shape {values.shape}; give it {shape}, because {data.name} has {data.n_features} features"
@@ -117,7 +125,9 @@ def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
     def compute() -> Matrix:
         means = []
         for begin in range(0, data.n_features, AT_ONCE):
-            part = copy(data).with_features(np.arange(data.n_features) // AT_ONCE == begin // AT_ONCE)
+            part = copy(data).with_features(
+                np.arange(data.n_features) // AT_ONCE == begin // AT_ONCE
+            )
             alone = np.eye(part.n_features)
             means.append(metric.mean_of_linear(part, np.vstack([alone, -alone])).reshape(2, -1))
         return np.hstack(means)

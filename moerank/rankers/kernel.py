@@ -15,7 +15,13 @@ from moerank.kernels.counted_sums import LabelRuns
 from moerank.kernels.threads import one_blas_thread
 from moerank.rankers.base import Grid, Ranker
 from moerank.scikit_learn import clone
-from moerank.training.sorted import Minimum, PairedDocuments, hessian_diagonal, solve_with_features, solve_with_kernel
+from moerank.training.sorted import (
+    Minimum,
+    PairedDocuments,
+    hessian_diagonal,
+    solve_with_features,
+    solve_with_kernel,
+)
 
 MAPPED_ROWS = 1024
 
@@ -69,7 +75,9 @@ class KernelRanker(Ranker):
             blocks = [self._image(distinct[begin : begin + MAPPED_ROWS]) @ W for begin in begins]
         return np.concatenate([np.empty((0, W.shape[1])), *blocks])[row.ravel()]
 
-    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
+    def _candidate_scores(
+        self, train: RankingData, validation: RankingData, candidates: list[Self]
+    ) -> Matrix:
         leader = clone(candidates[0])._learn(train)
         W = np.stack([solution.x for solution in leader._solutions(train, candidates)], axis=1)
         return leader._scores_of(validation.X64, W)
@@ -172,7 +180,9 @@ class RankNystrom(KernelMapRanker):
 
     def _draw_map(self, X: Matrix) -> None:
         n_landmarks = min(self.n_components, len(X))
-        self.landmarks_ = X[check_random_state(self.random_state).choice(len(X), n_landmarks, replace=False)]
+        self.landmarks_ = X[
+            check_random_state(self.random_state).choice(len(X), n_landmarks, replace=False)
+        ]
         values, U = np.linalg.eigh(rbf_kernel(self.landmarks_, self.landmarks_, self.gamma))
         positive = values > SMALLEST_EIGENVALUE
         self.whitening_ = U[:, positive] / np.sqrt(values[positive])
@@ -182,7 +192,9 @@ class RankNystrom(KernelMapRanker):
 
     def _solve(self, table: Matrix, pairs: LabelRuns) -> Minimum:
         # The mapped features are the kernel's principal axes on the landmarks, so nearly uncorrelated.
-        return solve_with_features(table, pairs, self.C, self.tol, hessian_diagonal(table, pairs, self.C))
+        return solve_with_features(
+            table, pairs, self.C, self.tol, hessian_diagonal(table, pairs, self.C)
+        )
 
 
 class RankFourier(KernelMapRanker):
@@ -235,7 +247,9 @@ class RankFourier(KernelMapRanker):
     """
 
     def _draw_map(self, X: Matrix) -> None:
-        sampler = RBFSampler(gamma=self.gamma, n_components=self.n_components, random_state=self.random_state)
+        sampler = RBFSampler(
+            gamma=self.gamma, n_components=self.n_components, random_state=self.random_state
+        )
         self.sampler_ = sampler.fit(X)
 
     def _image(self, X: Matrix) -> Matrix:
@@ -305,14 +319,21 @@ class KernelRankSVM(KernelRanker):
         To save time, it is a coarser part of the paper's grid, c = −12 … 6 and gamma = 2⁻¹² … 2².
         """
         p = train.n_pairs
-        return [{"gamma": 2.0**g, "C": p * 2.0**c} for g, c in product(range(-8, -1, 2), range(-12, 1, 3))]
+        return [
+            {"gamma": 2.0**g, "C": p * 2.0**c}
+            for g, c in product(range(-8, -1, 2), range(-12, 1, 3))
+        ]
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
         X = train.X64[documents.rows]
         n = len(X)
-        check_room(f"{n:,}² kernel values, which rank-nystrom and rank-fourier do without,", 8 * n * n)
+        check_room(
+            f"{n:,}² kernel values, which rank-nystrom and rank-fourier do without,", 8 * n * n
+        )
         self.documents_ = X
-        K = np.empty((n, n))  # products read the lower triangle only, so the rest is neither computed nor touched
+        K = np.empty(
+            (n, n)
+        )  # products read the lower triangle only, so the rest is neither computed nor touched
         for begin in range(0, n, KERNEL_ROWS):
             end = min(begin + KERNEL_ROWS, n)
             K[begin:end, :end] = rbf_kernel(X[begin:end], X[:end], self.gamma)

@@ -127,9 +127,15 @@ class LambdaMART(Ranker):
     def short_grid(self, train: RankingData) -> Grid:
         """Return the part of the grid with the own learning rate and at most 300 trees, enough to choose a form."""
         entries = self.default_grid(train)
-        return [e for e in entries if e["learning_rate"] == self.learning_rate and e["n_trees"] <= MOST_SHORT]
+        return [
+            e
+            for e in entries
+            if e["learning_rate"] == self.learning_rate and e["n_trees"] <= MOST_SHORT
+        ]
 
-    def stopped(self, train: RankingData, validation: RankingData, metric: Metric | str | None = None) -> Self:
+    def stopped(
+        self, train: RankingData, validation: RankingData, metric: Metric | str | None = None
+    ) -> Self:
         """Return a clone trained with the number of trees that `tune` would choose, and otherwise the same parameters.
 
         Parameters
@@ -140,7 +146,9 @@ class LambdaMART(Ranker):
         chosen = clone(self)
         chosen._watched_by = as_metric(metric, MAP())
         booster, scores = chosen._watched(train, validation)
-        chosen.n_trees = 1 + int(np.argmax(self._steadied(quality_of(scores, validation, chosen._watched_by))))
+        chosen.n_trees = 1 + int(
+            np.argmax(self._steadied(quality_of(scores, validation, chosen._watched_by)))
+        )
         return chosen._with_trees(first_trees(booster, chosen.n_trees))
 
     def _validation_scores(self, train: RankingData, validation: RankingData) -> Matrix:
@@ -157,7 +165,9 @@ class LambdaMART(Ranker):
     def _boosted(self, train: RankingData, watched: RankingData | None = None) -> Booster:
         train = train.with_features(self.varying_)
         value = TrailingMean(self._watched_by)
-        return boosted_trees(train, self.n_trees, self._tree_parameters(train), watched, self.patience, value)
+        return boosted_trees(
+            train, self.n_trees, self._tree_parameters(train), watched, self.patience, value
+        )
 
     def _with_trees(self, booster: Booster) -> Self:
         self.booster_ = booster
@@ -178,12 +188,16 @@ class LambdaMART(Ranker):
         self._with_trees(self._boosted(train))
 
     def _scores(self, X: Matrix) -> Matrix:
-        return np.asarray(self.booster_.predict(X[:, self.varying_], num_threads=1), dtype=np.float64)
+        return np.asarray(
+            self.booster_.predict(X[:, self.varying_], num_threads=1), dtype=np.float64
+        )
 
     @property
     def forest_(self) -> Forest:
         """The trees, over all columns of the training table."""
-        return mean_forest([(self.booster_, self.booster_.num_trees())]).over(np.flatnonzero(self.varying_))
+        return mean_forest([(self.booster_, self.booster_.num_trees())]).over(
+            np.flatnonzero(self.varying_)
+        )
 
 
 def leaf_sizes(n_documents: int) -> list[int]:
@@ -227,13 +241,21 @@ def boosted_trees(
     sizes, weights = np.diff(train.offsets), train.document_weights
     if train.query_weights is not None:
         weights = np.repeat(train.query_weights, sizes) * (1.0 if weights is None else weights)
-    X = in_single(train.X, train.scaling)  # or LightGBM could split between values that are equal there
-    data = lightgbm.Dataset(X, label=train.y, group=sizes, weight=weights, params=fixed | parameters)
+    X = in_single(
+        train.X, train.scaling
+    )  # or LightGBM could split between values that are equal there
+    data = lightgbm.Dataset(
+        X, label=train.y, group=sizes, weight=weights, params=fixed | parameters
+    )
     watching: Parameters = {}
     if watched is not None:
         value = value or MAP().score
         watching = {
-            "valid_sets": [data.create_valid(watched.X, np.zeros(watched.n_documents), group=np.diff(watched.offsets))],
+            "valid_sets": [
+                data.create_valid(
+                    watched.X, np.zeros(watched.n_documents), group=np.diff(watched.offsets)
+                )
+            ],
             "feval": lambda scores, _: ("value", value(watched, scores), True),
             "callbacks": [lightgbm.early_stopping(patience, verbose=False)],
         }
@@ -257,7 +279,10 @@ def _between_values(booster: Booster, ordered: Floats, single: Floats) -> Booste
             columns = [int(column) for column in value.split()]
         elif key == "threshold":
             values = map(float, value.split())
-            above = [np.searchsorted(single[:, f], t, side="right") for f, t in zip(columns, values, strict=True)]
+            above = [
+                np.searchsorted(single[:, f], t, side="right")
+                for f, t in zip(columns, values, strict=True)
+            ]
             rows = np.array(above, np.int64) - [[1], [0]]
             middles = between(ordered[rows, columns], single[rows, columns]).tolist()
             line = f"threshold={' '.join(map(repr, middles))}"
@@ -276,7 +301,9 @@ def scores_by_trees(booster: Booster, X: Matrix) -> Matrix:
     leaves = booster.predict(X, pred_leaf=True, num_threads=1).reshape(len(X), -1)
     values = np.empty(leaves.shape)
     for tree, column in enumerate(leaves.T):
-        values[:, tree] = np.array([booster.get_leaf_output(tree, leaf) for leaf in range(column.max() + 1)])[column]
+        values[:, tree] = np.array(
+            [booster.get_leaf_output(tree, leaf) for leaf in range(column.max() + 1)]
+        )[column]
     return np.cumsum(values, axis=1)
 
 
@@ -299,7 +326,12 @@ def mean_forest(boosters: Iterable[tuple[Booster, int]]) -> Forest:
     def tree(node: Parameters) -> Tree:
         if "split_feature" not in node:
             return float(node["leaf_value"] / len(members))
-        return node["split_feature"], node["threshold"], tree(node["left_child"]), tree(node["right_child"])
+        return (
+            node["split_feature"],
+            node["threshold"],
+            tree(node["left_child"]),
+            tree(node["right_child"]),
+        )
 
     dumps = (booster.dump_model(num_iteration=n)["tree_info"] for booster, n in members)
     return Forest.of(tree(entry["tree_structure"]) for trees in dumps for entry in trees)
@@ -400,12 +432,16 @@ class BaggedLambdaMART(Ranker):
                 watched = of_queries(train, np.setdiff1d(teaching, bag))
             part = of_queries(train, bag)
             settings = self._settings(part.n_documents, int(rng.integers(2**31 - 1)))
-            booster = boosted_trees(part, self.n_trees, settings, watched, self.patience, all_data=train)
+            booster = boosted_trees(
+                part, self.n_trees, settings, watched, self.patience, all_data=train
+            )
             best = booster.best_iteration
             members.append((bag, booster, best if best > 0 else booster.num_trees()))
         self.bags_, self.boosters_, sizes = zip(*members, strict=True)
         self.n_trees_ = np.array(sizes)
-        used = [features_of_trees(booster, n) for booster, n in zip(self.boosters_, sizes, strict=True)]
+        used = [
+            features_of_trees(booster, n) for booster, n in zip(self.boosters_, sizes, strict=True)
+        ]
         self.support_ = self._everywhere(np.any(used, axis=0)) > 0
 
     def _settings(self, n_documents: int, seed: int) -> Parameters:

@@ -71,21 +71,29 @@ class Forest:
 
     def __post_init__(self) -> None:
         n_splits, n_leaves = len(self.columns), len(self.leaves)
-        check_entries(n_splits, "split", thresholds=self.thresholds, left=self.left, right=self.right)
+        check_entries(
+            n_splits, "split", thresholds=self.thresholds, left=self.left, right=self.right
+        )
         check_entries(n_leaves, "leaf", leaves=self.leaves)
         if n_splits and min(self.columns) < 0:
             raise ValueError(f"{min(self.columns)} is not a column: they count from 0")
         for name in ("left", "right", "roots"):
             for node, child in enumerate(getattr(self, name)):
                 if not -n_leaves <= child < n_splits:
-                    raise ValueError(f"{name}[{node}] is {child}, which is neither a split nor a leaf")
+                    raise ValueError(
+                        f"{name}[{node}] is {child}, which is neither a split nor a leaf"
+                    )
                 if name != "roots" and 0 <= child <= node:
-                    raise ValueError(f"{name}[{node}] is {child}, but a split must come before those below it")
+                    raise ValueError(
+                        f"{name}[{node}] is {child}, but a split must come before those below it"
+                    )
         reached = Counter(self.left + self.right + self.roots)
         for child in range(-n_leaves, n_splits):
             if reached[child] != 1:
                 what = f"split {child}" if child >= 0 else f"leaf {-1 - child}"
-                raise ValueError(f"left, right and roots must lead to {what} once, not {reached[child]} times")
+                raise ValueError(
+                    f"left, right and roots must lead to {what} once, not {reached[child]} times"
+                )
 
     @classmethod
     def of(cls, trees: Iterable[Tree]) -> Self:
@@ -114,7 +122,9 @@ class Forest:
         With `roots`, only these trees count. The same documents score the same, whatever the others are.
         """
         if max(self.columns, default=-1) >= X.shape[1]:
-            raise ValueError(f"the trees split by column {max(self.columns)}, but the table has {X.shape[1]} columns")
+            raise ValueError(
+                f"the trees split by column {max(self.columns)}, but the table has {X.shape[1]} columns"
+            )
         lists = self._arrays if roots is None else [*self._arrays[:-1], np.array(roots, np.int64)]
         return tree_scores(read_only(np.ascontiguousarray(X, np.float64)), *lists)
 
@@ -122,7 +132,10 @@ class Forest:
     def _arrays(self) -> list[Array]:
         """The lists as arrays, in the order of the fields."""
         reals = ("thresholds", "leaves")
-        return [np.array(values, np.float64 if name in reals else np.int64) for name, values in asdict(self).items()]
+        return [
+            np.array(values, np.float64 if name in reals else np.int64)
+            for name, values in asdict(self).items()
+        ]
 
     def over(self, columns: NDArray[np.int64]) -> Self:
         """Return the same trees for a wider table, in which column c of this one is ``columns[c]``."""
@@ -133,7 +146,9 @@ def check_entries(length: int, thing: str, **lists: Sequence[object]) -> None:
     """Raise a ValueError for a list without one entry per `thing`, `length` in all, or with one that is not finite."""
     for name, values in lists.items():
         if len(values) != length:
-            raise ValueError(f"{name} must have one entry per {thing}, {length} in all, not {len(values)}")
+            raise ValueError(
+                f"{name} must have one entry per {thing}, {length} in all, not {len(values)}"
+            )
         for position, value in enumerate(values):
             if isinstance(value, float) and not isfinite(value):
                 raise ValueError(f"{name}[{position}] is {value}, but must be finite")
@@ -176,7 +191,11 @@ def linear_weights(ranker: Any, X: Matrix) -> NDArray[np.float64] | None:
     rows = np.asarray(some_rows(X), np.float64)
     score = getattr(ranker, "decision_function", ranker.predict)
     scores = finite_scores(np.asarray(score(rows), np.float64).ravel(), type(ranker).__name__)
-    return coef if np.ptp(scores - rows @ coef) <= SAME_SCORES * np.max(np.abs(rows) @ np.abs(coef)) else None
+    return (
+        coef
+        if np.ptp(scores - rows @ coef) <= SAME_SCORES * np.max(np.abs(rows) @ np.abs(coef))
+        else None
+    )
 
 
 # Keys of model.json that say where a model comes from, and are not part of it.
@@ -230,7 +249,9 @@ class Model(BaseModel):
     ('BM25', 'PageRank')
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True
+    )
 
     names: tuple[str, ...]
     columns: tuple[int, ...]
@@ -247,21 +268,35 @@ class Model(BaseModel):
         check_entries(len(self.columns), "column", names=self.names)
         if repeated := [name for name, count in Counter(self.names).items() if count > 1]:
             raise ValueError(f"names must be distinct, but {repeated[0]!r} occurs more than once")
-        for position, (before, column) in enumerate(zip((-1, *self.columns), self.columns, strict=False)):
+        for position, (before, column) in enumerate(
+            zip((-1, *self.columns), self.columns, strict=False)
+        ):
             if column <= before:
-                raise ValueError(f"columns[{position}] is {column}, but columns count from 0 and ascend")
+                raise ValueError(
+                    f"columns[{position}] is {column}, but columns count from 0 and ascend"
+                )
         if self.weights is not None:
             check_entries(len(self.columns), "column", weights=self.weights)
         if self.trees is not None and (strange := set(self.trees.columns) - set(self.columns)):
-            raise ValueError(f"trees split by column {min(strange)}, which is not one of the features")
+            raise ValueError(
+                f"trees split by column {min(strange)}, which is not one of the features"
+            )
         if isinstance(self.scaling, FittedScaling):
-            check_entries(len(self.columns), "column", offset=self.scaling.offset, scale=self.scaling.scale)
+            check_entries(
+                len(self.columns), "column", offset=self.scaling.offset, scale=self.scaling.scale
+            )
         return self
 
     @property
     def score(self) -> str:
         """How the score is computed, in words."""
-        return LINEAR_SENTENCE if self.weights is not None else TREES_SENTENCE if self.trees is not None else NEITHER
+        return (
+            LINEAR_SENTENCE
+            if self.weights is not None
+            else TREES_SENTENCE
+            if self.trees is not None
+            else NEITHER
+        )
 
     @classmethod
     def of(cls, ranker: Any, feature_names: Sequence[str], scaling: Scaling | None = None) -> Self:
@@ -278,11 +313,15 @@ class Model(BaseModel):
             How that table was scaled; by default as the estimator knows it.
         """
         if len(feature_names) != len(ranker.support_):
-            raise ValueError(f"feature_names must have {len(ranker.support_)} entries, not {len(feature_names)}")
+            raise ValueError(
+                f"feature_names must have {len(ranker.support_)} entries, not {len(feature_names)}"
+            )
         columns = np.flatnonzero(ranker.support_)
         negative = np.flatnonzero(ranker.support_ & getattr(ranker, "negative_", False)).tolist()
         coef = getattr(ranker, "coef_", None) if getattr(ranker, "_linear", True) else None
-        fitted_scaling: Scaling = getattr(ranker, "scaling_", UNSCALED) if scaling is None else scaling
+        fitted_scaling: Scaling = (
+            getattr(ranker, "scaling_", UNSCALED) if scaling is None else scaling
+        )
         return cls(
             names=tuple(feature_names[column] for column in columns.tolist()),
             columns=tuple(columns.tolist()),
@@ -293,7 +332,9 @@ class Model(BaseModel):
             missing_values=getattr(ranker, "missing_values_", ()),
             negative=tuple(feature_names[column] for column in negative),
             parameters={
-                name: value for name, value in ranker.get_params().items() if isinstance(value, str | int | float)
+                name: value
+                for name, value in ranker.get_params().items()
+                if isinstance(value, str | int | float)
             },
         )
 
@@ -319,7 +360,9 @@ class Model(BaseModel):
         table = self._table(X)
         if self.trees is not None:
             return finite_scores(self.trees.scores(np.asarray(table, np.float64)), "this model")
-        return finite_scores(linear_scores(table, self.coef(table.shape[1])[None])[:, 0], "this model")
+        return finite_scores(
+            linear_scores(table, self.coef(table.shape[1])[None])[:, 0], "this model"
+        )
 
     def predict(self, X: ArrayLike | RankingData) -> Matrix:
         """Return the scores (n_documents,) of documents, with features matched by name.
@@ -336,16 +379,22 @@ class Model(BaseModel):
         """
         if isinstance(X, RankingData):
             if isinstance(self.scaling, FittedScaling) and isinstance(X.scaling, FittedScaling):
-                raise ValueError(f"{X.name} is scaled already, and the model scales its input: give raw values")
+                raise ValueError(
+                    f"{X.name} is scaled already, and the model scales its input: give raw values"
+                )
             given, table = X.feature_names, X.X
         elif (names := column_names(X)) is not None:
             given, table = names, as_table(X)
         else:
             return self.scores(X)
         if absent := [name for name in self.names if name not in given]:
-            raise ValueError(f"X has no feature {absent[0]!r}, which the model needs; name its columns as in training")
+            raise ValueError(
+                f"X has no feature {absent[0]!r}, which the model needs; name its columns as in training"
+            )
         if repeated := [name for name in self.names if given.count(name) > 1]:
-            raise ValueError(f"X has the feature {repeated[0]!r} more than once; leave the column that training had")
+            raise ValueError(
+                f"X has the feature {repeated[0]!r} more than once; leave the column that training had"
+            )
         own = np.zeros((len(table), self.columns[-1] + 1 if self.columns else 0))
         own[:, list(self.columns)] = table[:, [given.index(name) for name in self.names]]
         return self.scores(own)
@@ -362,19 +411,29 @@ class Model(BaseModel):
         table = as_table(X)
         least = self.columns[-1] + 1 if self.columns else 0
         if table.ndim != 2 or table.shape[1] < least:
-            raise ValueError(f"X must have the columns of the training data, {least} or more, not shape {table.shape}")
+            raise ValueError(
+                f"X must have the columns of the training data, {least} or more, not shape {table.shape}"
+            )
         columns = np.array(self.columns, np.int64)
         for name, column in zip(self.names, self.columns, strict=True):
             if given is not None and given[column] != name:
-                raise ValueError(f"column {column} of X must be {name!r}, as in training, not {given[column]!r}")
-        own = without_values(table[:, columns], self.missing_values if self.scaling != PER_QUERY else ())
+                raise ValueError(
+                    f"column {column} of X must be {name!r}, as in training, not {given[column]!r}"
+                )
+        own = without_values(
+            table[:, columns], self.missing_values if self.scaling != PER_QUERY else ()
+        )
         if self.missing is not None and not isinstance(self.missing, str):
             own[np.isnan(own)] = self.missing
         if isinstance(self.scaling, FittedScaling):
             own = replace(self.scaling, single=False).table(own)
         if not (finite := np.isfinite(own)).all():
             row, position = np.argwhere(~finite)[0]
-            rule = f" by the rule {self.missing!r} of the training data" if isinstance(self.missing, str) else ""
+            rule = (
+                f" by the rule {self.missing!r} of the training data"
+                if isinstance(self.missing, str)
+                else ""
+            )
             raise ValueError(
                 f"X[{row}, {self.columns[position]}] ({self.names[position]}) is {own[row, position]}; replace missing "
                 f"values before ranking{rule}"
@@ -406,7 +465,9 @@ class Model(BaseModel):
             own = {name: value for name, value in values.items() if name not in PROVENANCE}
             model = cls.model_validate_json(json.dumps(own))
             if score != model.score:
-                raise ValueError(f"score: this version scores such a model by {model.score!r}, not {score!r}")
+                raise ValueError(
+                    f"score: this version scores such a model by {model.score!r}, not {score!r}"
+                )
         except ValueError as error:
             mistake = first_mistake(error) if isinstance(error, ValidationError) else error
             raise ValueError(f"not a model: {mistake}") from None

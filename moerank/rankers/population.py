@@ -142,12 +142,19 @@ class TablePopulation:
 
     def _with_bins(self, features: Integers) -> Self:
         """Return the rankers on some of the features, in a new order; −1 stands for a feature that is not used."""
-        cells, unused = np.split(self.tables, self.bins.first[1:-1], axis=1), np.zeros((len(self), 1))
+        cells, unused = (
+            np.split(self.tables, self.bins.first[1:-1], axis=1),
+            np.zeros((len(self), 1)),
+        )
         tables = [unused[:, :0], *(cells[f] if f >= 0 else unused for f in features.tolist())]
-        bins = Bins(tuple(self.bins.thresholds[f] if f >= 0 else np.empty(0) for f in features.tolist()))
+        bins = Bins(
+            tuple(self.bins.thresholds[f] if f >= 0 else np.empty(0) for f in features.tolist())
+        )
         return type(self)(bins, np.hstack(tables))
 
-    def forest(self, individual: int, pairs: Mapping[int, tuple[Axis, ...]] | None = None) -> Forest:
+    def forest(
+        self, individual: int, pairs: Mapping[int, tuple[Axis, ...]] | None = None
+    ) -> Forest:
         """Return a balanced tree for each used feature of an individual; equal neighbouring bins are joined.
 
         `pairs` has the columns that hold the bin of two features together, with the thresholds of these.
@@ -191,7 +198,9 @@ class FittedPopulation:
         """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
         scores = np.zeros((len(X), len(self)))
         batches: dict[tuple[int, bytes], Matrix] = {}
-        for individual, (ranker, mask) in enumerate(zip(self.rankers, self.feature_mask, strict=True)):
+        for individual, (ranker, mask) in enumerate(
+            zip(self.rankers, self.feature_mask, strict=True)
+        ):
             if isinstance(ranker, BatchMember):
                 key = id(ranker.batch), mask.tobytes()
                 if key not in batches:  # a batch is scored once
@@ -199,7 +208,9 @@ class FittedPopulation:
                     batches[key] = np.asarray(ranker.batch(table), np.float64)
                 scores[:, individual] = batches[key][:, ranker.column]
             elif ranker is not None and mask.any():
-                scores[:, individual] = finite_scores(np.ravel(ranker.predict(X[:, mask])), type(ranker).__name__)
+                scores[:, individual] = finite_scores(
+                    np.ravel(ranker.predict(X[:, mask])), type(ranker).__name__
+                )
         return scores
 
     def take(self, rows: Integers) -> Self:
@@ -245,7 +256,12 @@ def _balanced(axes: Sequence[Axis], values: Matrix) -> Tree:
         return _balanced(others, values[0])
     cut = changes[len(changes) // 2]
     left = _balanced([(column, cuts[:cut]), *others], values[: cut + 1])
-    return column, float(cuts[cut]), left, _balanced([(column, cuts[cut + 1 :]), *others], values[cut + 1 :])
+    return (
+        column,
+        float(cuts[cut]),
+        left,
+        _balanced([(column, cuts[cut + 1 :]), *others], values[cut + 1 :]),
+    )
 
 
 def on_wider_table(values: Array, column_mask: Mask) -> Array:
@@ -257,7 +273,9 @@ def on_wider_table(values: Array, column_mask: Mask) -> Array:
 
 def batch_of(batch: Callable[[Matrix], Matrix], size: int, n_features: int) -> FittedPopulation:
     """Return the population of `size` rankers that read all columns, and whose scores are columns of ``batch(X)``."""
-    return FittedPopulation(tuple(BatchMember(batch, i) for i in range(size)), np.ones((size, n_features), np.bool_))
+    return FittedPopulation(
+        tuple(BatchMember(batch, i) for i in range(size)), np.ones((size, n_features), np.bool_)
+    )
 
 
 def population_of(
@@ -288,18 +306,29 @@ def side_by_side(populations: Iterable[Population]) -> Population:
     populations = tuple(populations)
     if len(populations) == 1:
         return populations[0]
-    linear = [population.coefs for population in populations if isinstance(population, LinearPopulation)]
+    linear = [
+        population.coefs for population in populations if isinstance(population, LinearPopulation)
+    ]
     if len(linear) == len(populations):
         return LinearPopulation(np.concatenate(linear))
     additive = [population for population in populations if isinstance(population, TablePopulation)]
-    if len(additive) == len(populations) and len({id(population.bins) for population in additive}) == 1:
-        return TablePopulation(additive[0].bins, np.concatenate([population.tables for population in additive]))
+    if (
+        len(additive) == len(populations)
+        and len({id(population.bins) for population in additive}) == 1
+    ):
+        return TablePopulation(
+            additive[0].bins, np.concatenate([population.tables for population in additive])
+        )
     fitted = [
-        each if isinstance(each, FittedPopulation) else batch_of(each.scores, len(each), each.feature_mask.shape[1])
+        each
+        if isinstance(each, FittedPopulation)
+        else batch_of(each.scores, len(each), each.feature_mask.shape[1])
         for each in populations
     ]
     rankers = tuple(ranker for population in fitted for ranker in population.rankers)
-    return FittedPopulation(rankers, np.concatenate([population.feature_mask for population in fitted]))
+    return FittedPopulation(
+        rankers, np.concatenate([population.feature_mask for population in fitted])
+    )
 
 
 def on_all_columns(population: Population, column_mask: Mask) -> Population:
@@ -332,7 +361,11 @@ def train_population(
     size = next((len(mask) for mask in given.values() if np.ndim(mask) == 2), 1)
     if unit != "pair" and "pair_mask" in given:
         counts = "unit" in signature(backend.fit_population).parameters
-        given |= {"unit": unit} if counts else {"pair_mask": _pairs_of_units(train, given["pair_mask"], unit)}
+        given |= (
+            {"unit": unit}
+            if counts
+            else {"pair_mask": _pairs_of_units(train, given["pair_mask"], unit)}
+        )
     result: Any = backend.fit_population(train, **given)
     if isinstance(result, LinearPopulation | FittedPopulation | TablePopulation):
         return result
@@ -358,7 +391,10 @@ def of_weights(W: Matrix) -> LinearPopulation:
 def _pairs_of_units(train: RankingData, mask: Mask, unit: Unit) -> Mask:
     """Return the pairs that each row of documents or queries keeps, shape (…, n_pairs)."""
     n_pairs, n_strings = train.n_pairs, len(np.atleast_2d(mask))
-    check_room(f"{n_pairs:,} preference pairs, listed for each of {n_strings} individuals,", n_pairs * (n_strings + 8))
+    check_room(
+        f"{n_pairs:,} preference pairs, listed for each of {n_strings} individuals,",
+        n_pairs * (n_strings + 8),
+    )
     better, worse = (pairs := train.pairs).better, pairs.worse
     if unit == "document":
         return mask[..., better] & mask[..., worse]
@@ -378,4 +414,8 @@ def require_sums(population: Population, backend: object) -> Summable:
 
 def scores_on(population: Population, data: RankingData) -> Matrix:
     """Return the scores (n_documents, n_individuals) of a data set, which remembers the bins of additive rankers."""
-    return population.scores_of(data) if isinstance(population, TablePopulation) else population.scores(data.X)
+    return (
+        population.scores_of(data)
+        if isinstance(population, TablePopulation)
+        else population.scores(data.X)
+    )

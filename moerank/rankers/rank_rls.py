@@ -16,7 +16,14 @@ from moerank.kernels.threads import in_pieces
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.base import Backend, Grid, LinearRanker
 from moerank.training.masks import Masks, Unit, read_masks
-from moerank.training.pair_moments import TARGETS, PairMoments, QueryMoments, Target, centred, solve_positive_definite
+from moerank.training.pair_moments import (
+    TARGETS,
+    PairMoments,
+    QueryMoments,
+    Target,
+    centred,
+    solve_positive_definite,
+)
 from moerank.training.pairs import SQUARED, CountedPairs, ListedPairs, pairs_for
 
 TargetName = Literal["unit", "difference"]
@@ -90,7 +97,9 @@ class RankRLS(Backend):
 
     def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Matrix:
         systems = self._systems(train, masks)
-        if systems is None:  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
+        if (
+            systems is None
+        ):  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
             pairs = pairs_for(train, masks, self._target)
             return self._solved(SQUARED, 0.5 / self.alpha, pairs, masks, start)
         if masks.own is None:
@@ -98,7 +107,9 @@ class RankRLS(Backend):
         own = zip(*systems, masks.features, strict=True)
         return np.concatenate([ridge_subsets(A[None], b[None], mask[None]) for A, b, mask in own])
 
-    def systems(self, train: RankingData, subsets: Sequence[Mask | None], unit: Unit, workers: int) -> Systems:
+    def systems(
+        self, train: RankingData, subsets: Sequence[Mask | None], unit: Unit, workers: int
+    ) -> Systems:
         """Return the normal equations on each subset of units, for `ridge_subsets`; the threads share the subsets."""
         self._check_parameters()
 
@@ -124,7 +135,9 @@ class RankRLS(Backend):
                 'documents; use loss="pair", or select queries, instance_selection={"unit": "query"}'
             )
         if not of_query and masks.unit != "pair":
-            CountedPairs.of(train, self._target).counts(masks)  # refuses documents or queries without a pair
+            CountedPairs.of(train, self._target).counts(
+                masks
+            )  # refuses documents or queries without a pair
         if queries is not None and (of_query or QueryMoments.fit(train)):
             squares, moments = QueryMoments.means(train, queries, self._target, every_pair=of_query)
             # The query loss is a sum over queries, the pair loss a mean over pairs.
@@ -137,11 +150,17 @@ class RankRLS(Backend):
             )
         if masks.own is not None:
             return None
-        A, b = _query_loss_system(train) if of_query else _shared_moments(train, masks, self._target)
+        A, b = (
+            _query_loss_system(train) if of_query else _shared_moments(train, masks, self._target)
+        )
         return plus_ridge(A, self.alpha)[None], b[None]
 
     def leave_query_out(
-        self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
+        self,
+        X: RankingData | ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
     ) -> Matrix:
         """Return the score (n_documents,) that each document gets from the ranker trained without its query.
 
@@ -158,7 +177,11 @@ class RankRLS(Backend):
         of_query = self.loss == "query"
         moments = QueryMoments.of(data, every_pair=of_query)
         b = moments.moment(self._target)
-        packed, total, n_pairs = moments.packed.sum(axis=0, dtype=np.float64), b.sum(axis=0), moments.n_pairs.sum()
+        packed, total, n_pairs = (
+            moments.packed.sum(axis=0, dtype=np.float64),
+            b.sum(axis=0),
+            moments.n_pairs.sum(),
+        )
         scores, ridge = np.empty(data.n_documents), self.alpha * np.eye(data.n_features)
         lower = np.tril_indices(data.n_features)
         for q in range(data.n_queries):

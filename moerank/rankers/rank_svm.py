@@ -64,7 +64,9 @@ class RankSVM(Backend):
     def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Matrix:
         if not masks.choose_units and masks.features.all() and start is None:
             return self._minima(train, [self.C]).repeat(len(masks.features), axis=0)
-        pairs = pairs_for(train, masks, longest_list=min(SHORT_LIST * train.n_documents, LONGEST_LIST))
+        pairs = pairs_for(
+            train, masks, longest_list=min(SHORT_LIST * train.n_documents, LONGEST_LIST)
+        )
         return self._solved(SQUARED_HINGE, self.C, pairs, masks, start)
 
     def default_grid(self, train: RankingData) -> Grid:
@@ -136,7 +138,9 @@ class RankSVMTRON(LinearRanker):
 
     def _weights(self, train: RankingData) -> Matrix:
         documents = PairedDocuments.of(train)
-        X = centre_in_queries(train.X, train.offsets)[documents.rows]  # as only differences inside a query matter
+        X = centre_in_queries(train.X, train.offsets)[
+            documents.rows
+        ]  # as only differences inside a query matter
         w, self.n_iter_, self._converged = solve_with_features(X, documents.pairs, self.C, self.tol)
         return w
 

@@ -78,7 +78,10 @@ class Selection(Ranker):
         check_positive(margin=margin)
         measure = as_metric(metric, NDCG(10))
         for data in (train, validation):
-            if data is not None and (data.n_features, data.scaling) != (self.n_features_in_, self.scaling_):
+            if data is not None and (data.n_features, data.scaling) != (
+                self.n_features_in_,
+                self.scaling_,
+            ):
                 raise ValueError(
                     f"{data.name} has other features, or another scaling, than the data that {type(self).__name__} was "
                     "fitted to; give those data"
@@ -89,7 +92,10 @@ class Selection(Ranker):
         reference = train_on_subsets(ranker, train, np.ones((1, train.n_features), bool))
         scores = np.column_stack([self.predict(test), reference.scores(self._table(test))[:, 0]])
         with_some, with_all = test.weighed(measure.per_query(test, scores)).T
-        sizes = int(self.support_.sum()), int(np.count_nonzero(varying_for(ranker, train) | self.support_))
+        sizes = (
+            int(self.support_.sum()),
+            int(np.count_nonzero(varying_for(ranker, train) | self.support_)),
+        )
         return judge(
             with_some,
             with_all,
@@ -134,7 +140,9 @@ def best_of_each_size(feature_mask: Mask, rankers: Population, means: Vector) ->
     sizes, k = np.count_nonzero(feature_mask, axis=1), np.arange(1, feature_mask.shape[1] + 1)
     best = np.where(sizes <= k[:, None], means, -np.inf).argmax(axis=1)
     small = sizes[best] <= k  # some member has at most k features
-    return SelectionPath(feature_mask[best] & small[:, None], rankers.take(np.where(small, best, -1)))
+    return SelectionPath(
+        feature_mask[best] & small[:, None], rankers.take(np.where(small, best, -1))
+    )
 
 
 class LargestWeightsPath(Selection, LinearRanker):

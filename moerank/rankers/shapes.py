@@ -67,9 +67,15 @@ class Shape:
 
         columns: dict[str, object] = {}
         bins = np.unravel_index(np.arange(len(self.values)), self.n_bins)
-        for suffix, feature, cuts, bin_ in zip(("", "_2"), self.features, self.thresholds, bins, strict=False):
+        for suffix, feature, cuts, bin_ in zip(
+            ("", "_2"), self.features, self.thresholds, bins, strict=False
+        ):
             edges = np.array([-np.inf, *cuts, np.inf])
-            columns |= {f"feature{suffix}": feature, f"from{suffix}": edges[bin_], f"to{suffix}": edges[bin_ + 1]}
+            columns |= {
+                f"feature{suffix}": feature,
+                f"from{suffix}": edges[bin_],
+                f"to{suffix}": edges[bin_ + 1],
+            }
         return pd.DataFrame({**columns, "value": self.values, "share": self.shares})
 
 
@@ -117,14 +123,18 @@ def shapes_of(forest: Forest | None, train: RankingData) -> tuple[Shape, ...]:
     """
     if forest is None:
         return ()
-    grouped: dict[tuple[int, ...], list[int]] = {(feature,): [] for feature in sorted(set(forest.columns))}
+    grouped: dict[tuple[int, ...], list[int]] = {
+        (feature,): [] for feature in sorted(set(forest.columns))
+    }
     for root in forest.roots:
         split_by = tuple(sorted({forest.columns[split] for split in _splits(forest, root)}))
         if len(split_by) > 2:
             return ()
         if split_by:
             grouped.setdefault(split_by, []).append(root)
-    tables = {features: _Table.of(forest, features, roots, train) for features, roots in grouped.items()}
+    tables = {
+        features: _Table.of(forest, features, roots, train) for features, roots in grouped.items()
+    }
     for features, table in tables.items():
         if len(features) == 2:
             table.move_means([tables[(feature,)] for feature in features])
@@ -141,16 +151,30 @@ class _Table:
     shares: Matrix
 
     @classmethod
-    def of(cls, forest: Forest, features: tuple[int, ...], roots: list[int], train: RankingData) -> _Table:
+    def of(
+        cls, forest: Forest, features: tuple[int, ...], roots: list[int], train: RankingData
+    ) -> _Table:
         """Return the sum of some trees; a single feature has the bins of all trees."""
-        splits = range(len(forest.columns)) if len(features) == 1 else [s for r in roots for s in _splits(forest, r)]
-        cuts = [np.unique([forest.thresholds[s] for s in splits if forest.columns[s] == f]) for f in features]
+        splits = (
+            range(len(forest.columns))
+            if len(features) == 1
+            else [s for r in roots for s in _splits(forest, r)]
+        )
+        cuts = [
+            np.unique([forest.thresholds[s] for s in splits if forest.columns[s] == f])
+            for f in features
+        ]
         size = [len(each) + 1 for each in cuts]
-        upper_ends = np.meshgrid(*(np.append(each, np.inf) for each in cuts), indexing="ij")  # of each bin
+        upper_ends = np.meshgrid(
+            *(np.append(each, np.inf) for each in cuts), indexing="ij"
+        )  # of each bin
         rows = np.zeros((prod(size), train.n_features))
         rows[:, features] = np.column_stack([each.ravel() for each in upper_ends])
         values = forest.scores(rows, roots).reshape(size)
-        bins = [np.searchsorted(each, train.X[:, feature]) for each, feature in zip(cuts, features, strict=True)]
+        bins = [
+            np.searchsorted(each, train.X[:, feature])
+            for each, feature in zip(cuts, features, strict=True)
+        ]
         counts = np.bincount(np.ravel_multi_index(bins, values.shape), minlength=values.size)
         return cls(cuts, values, counts.reshape(values.shape) / train.n_documents)
 
@@ -162,11 +186,15 @@ class _Table:
                 total = (self.values * self.shares).sum(axis=1 - axis)
                 mean = np.divide(total, share, out=np.zeros(len(share)), where=share > 0)
                 self.values[:] -= np.expand_dims(mean, 1 - axis)
-                single.values[:] += mean[np.searchsorted(self.cuts[axis], np.append(single.cuts[0], np.inf))]
+                single.values[:] += mean[
+                    np.searchsorted(self.cuts[axis], np.append(single.cuts[0], np.inf))
+                ]
 
     def shape(self, features: tuple[int, ...], train: RankingData) -> Shape:
         """Return the table with the mean 0, and deciles of its features, in raw values if these are known."""
-        deciles = np.quantile(train.X[:, features], DECILES, axis=0, method="inverted_cdf").T.astype(np.float64)
+        deciles = np.quantile(
+            train.X[:, features], DECILES, axis=0, method="inverted_cdf"
+        ).T.astype(np.float64)
         return Shape(
             tuple(train.feature_names[feature] for feature in features),
             tuple(tuple(raw.tolist()) for raw in map(train.scaling.raw, self.cuts, features)),

@@ -153,14 +153,18 @@ class CuttingPlaneRanker(LinearRanker):
             )
             yield f"stopped within {self.gap_:.3g} of the minimum after {reason}"
 
-    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
+    def _candidate_scores(
+        self, train: RankingData, validation: RankingData, candidates: list[Self]
+    ) -> Matrix:
         """Train the entries of a grid on the same planes, from the smallest C up."""
         varying = varying_in_queries(train)
         data = train.with_features(varying)
         planes = CuttingPlanes(self._separation(data), data.n_features)
         W = np.zeros((len(candidates), train.n_features))
         for i in np.argsort([candidate.C for candidate in candidates], kind="stable"):
-            W[i, varying] = planes.minimise(candidates[i].C, candidates[i].eps, candidates[i].max_iter)
+            W[i, varying] = planes.minimise(
+                candidates[i].C, candidates[i].eps, candidates[i].max_iter
+            )
         return linear_scores(validation.X, W)
 
 
@@ -280,11 +284,15 @@ class SVMMAP(CuttingPlaneRanker):
         n_relevant = np.add.reduceat(relevant, train.offsets[:-1], dtype=np.int64)
         n_used = np.count_nonzero((n_relevant > 0) & (n_relevant < np.diff(train.offsets)))
         if n_used == 0:
-            raise ValueError(f"{train.name}: no query has both relevant documents (label > 0) and others")
+            raise ValueError(
+                f"{train.name}: no query has both relevant documents (label > 0) and others"
+            )
         coefficients, losses = np.empty(train.n_documents), np.empty(train.n_queries)
 
         def separate(w: Matrix) -> tuple[Matrix, float]:
-            most_violated_rankings(product(train.X64, w), relevant, train.offsets, coefficients, losses)
+            most_violated_rankings(
+                product(train.X64, w), relevant, train.offsets, coefficients, losses
+            )
             return product(train.X64.T, coefficients) / n_used, float(losses.sum() / n_used)
 
         return separate

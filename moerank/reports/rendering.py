@@ -30,7 +30,10 @@ def html_report(report: Report, progress: Progress | None = None) -> str:
     """
     shown, drawn = list(sections(report)), []
     for done, section in enumerate(shown, start=1):
-        figures = [(name, _svg(name, figure), text) for name, (figure, text) in illustrations(report, section).items()]
+        figures = [
+            (name, _svg(name, figure), text)
+            for name, (figure, text) in illustrations(report, section).items()
+        ]
         drawn.append((section, [(table, _html(table)) for table in section.tables], figures))
         if progress is not None:
             progress("page", done / len(shown), section.title)
@@ -40,18 +43,31 @@ def html_report(report: Report, progress: Progress | None = None) -> str:
 
 def _page(**content: object) -> str:
     files = jinja2.PackageLoader("moerank.reports", "")
-    environment = jinja2.Environment(autoescape=True, loader=files, trim_blocks=True, keep_trailing_newline=True)
+    environment = jinja2.Environment(
+        autoescape=True, loader=files, trim_blocks=True, keep_trailing_newline=True
+    )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     return environment.get_template("page.html").render(**content)
 
 
 def searches_page(study: SearchStudy) -> str:
     """Return the page of a study of searches: what was found, tables of all indicators, and all figures."""
-    tables = {f"{name}: median (quartile range), sign and A12": study.table(quality=name) for name in QUALITIES}
-    tables["Evaluations until a hypervolume share is reached"] = study.expected_runtimes().reset_index("target")
+    tables = {
+        f"{name}: median (quartile range), sign and A12": study.table(quality=name)
+        for name in QUALITIES
+    }
+    tables["Evaluations until a hypervolume share is reached"] = (
+        study.expected_runtimes().reset_index("target")
+    )
     frames = {text: table.rename_axis("problem").reset_index() for text, table in tables.items()}
-    frames |= {"Signed-rank tests of the hypervolume share, with Holm's method": study.tests(), "Runs": study.frame()}
-    listed = [ReportTable(f"table-{number}", text, frame) for number, (text, frame) in enumerate(frames.items())]
+    frames |= {
+        "Signed-rank tests of the hypervolume share, with Holm's method": study.tests(),
+        "Runs": study.frame(),
+    }
+    listed = [
+        ReportTable(f"table-{number}", text, frame)
+        for number, (text, frame) in enumerate(frames.items())
+    ]
     figures = []
     for name in SEARCH_FIGURES:
         with suppress(NoResultsError):  # such as too few problems for ranks
@@ -78,7 +94,11 @@ def explorer_data(report: Report, problem: Problem) -> dict[str, object]:
         members = [
             [
                 member.features,
-                *(_rounded(member.scores[part].get(metric)) for part in PARTS for metric in metrics),
+                *(
+                    _rounded(member.scores[part].get(metric))
+                    for part in PARTS
+                    for metric in metrics
+                ),
                 *(_rounded(member.objectives.get(name)) for name in further),
             ]
             for member in run.front
@@ -87,7 +107,14 @@ def explorer_data(report: Report, problem: Problem) -> dict[str, object]:
         runs.append([solvers.index(run.solver), run.fold, run.seed, run.chosen, file, members])
     shown = [solvers.index(solver) for solver in solvers if solver in at_first]
     names = results[0].feature_names
-    return {"metrics": metrics, "names": names, "further": further, "solvers": solvers, "shown": shown, "runs": runs}
+    return {
+        "metrics": metrics,
+        "names": names,
+        "further": further,
+        "solvers": solvers,
+        "shown": shown,
+        "runs": runs,
+    }
 
 
 def _rounded(score: float | None) -> float | None:
@@ -99,9 +126,15 @@ def _html(table: ReportTable) -> Markup:
     classes = table.texts.map(lambda text: "long" if len(text) > LONG else "")
     for column in filter(table.is_number, table.columns):
         classes[column] = np.where(table.bold[column], "number best", "number")
-    styler = table.texts.style.hide(axis="index").format(escape="html").format_index(escape="html", axis="columns")
+    styler = (
+        table.texts.style.hide(axis="index")
+        .format(escape="html")
+        .format_index(escape="html", axis="columns")
+    )
     attributes = f'aria-describedby="{table.name}-caption"'
-    html = styler.set_td_classes(classes).to_html(cell_ids=False, table_uuid=table.name, table_attributes=attributes)
+    html = styler.set_td_classes(classes).to_html(
+        cell_ids=False, table_uuid=table.name, table_attributes=attributes
+    )
     return Markup(re.sub("<style.*?</style>", "", html, count=1, flags=re.DOTALL))
 
 
@@ -111,7 +144,9 @@ def _svg(name: str, figure: Figure) -> Markup:
     Text stays text, so it is small and readers can search it. If the font of the layout is missing, Verdana has the
     same width.
     """
-    with matplotlib.rc_context({"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans", "Verdana"]}):
+    with matplotlib.rc_context(
+        {"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans", "Verdana"]}
+    ):
         text = encode(figure, "svg").decode()
     named = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text[text.index("<svg") :])
     return Markup(named.replace("<svg ", '<svg role="img" ', 1))
@@ -149,7 +184,11 @@ def latex_report(report: Report) -> str:
     packages = r"\usepackage{array,booktabs,longtable} and \usepackage[T1]{fontenc}"
     lines = [f"% {' '.join(report.title.split())}: tables for a document with {packages}"]
     for section in sections(report):
-        lines += ["", rf"\section*{{{latex(section.title)}}}", *(latex(text) + "\n" for text in section.paragraphs)]
+        lines += [
+            "",
+            rf"\section*{{{latex(section.title)}}}",
+            *(latex(text) + "\n" for text in section.paragraphs),
+        ]
         lines += map(_latex_table, section.tables)
     return "\n".join(lines) + "\n"
 
@@ -164,16 +203,28 @@ def _latex_table(table: ReportTable) -> str:
     texts = table.texts.map(latex).rename(columns=latex)
     for column, head in zip(table.columns, texts, strict=True):
         if table.is_number(column):
-            texts[head] = texts[head].str.replace("^-", "$-$", regex=True)  # a minus sign instead of a hyphen
+            texts[head] = texts[head].str.replace(
+                "^-", "$-$", regex=True
+            )  # a minus sign instead of a hyphen
     texts = texts.where(~table.bold.to_numpy(), r"\textbf{" + texts + "}")
-    lengths = {column: max(len(column), table.texts[column].str.len().max()) for column in table.columns}
-    long = [column for column, length in lengths.items() if length > SHORT_TEXT and not table.is_number(column)]
-    kinds = dict.fromkeys(long, rf">{{\raggedright\arraybackslash}}p{{{0.45 / max(1, len(long)):.2f}\linewidth}}")
+    lengths = {
+        column: max(len(column), table.texts[column].str.len().max()) for column in table.columns
+    }
+    long = [
+        column
+        for column, length in lengths.items()
+        if length > SHORT_TEXT and not table.is_number(column)
+    ]
+    kinds = dict.fromkeys(
+        long, rf">{{\raggedright\arraybackslash}}p{{{0.45 / max(1, len(long)):.2f}\linewidth}}"
+    )
     size = r"\tiny" if sum(lengths.values()) > LINE_LENGTH else r"\footnotesize"
     text: str = texts.style.hide(axis="index").to_latex(
         environment="longtable",
         hrules=True,
-        column_format="".join(kinds.get(column, "r" if table.is_number(column) else "l") for column in table.columns),
+        column_format="".join(
+            kinds.get(column, "r" if table.is_number(column) else "l") for column in table.columns
+        ),
         caption=latex(table.caption),
         label=f"tab:{table.name}",
     )

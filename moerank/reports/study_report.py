@@ -38,11 +38,15 @@ class Report:
         If the reference or a metric has no results.
     """
 
-    def __init__(self, study: Study, reference: str | None = None, metrics: Sequence[str] = ()) -> None:
+    def __init__(
+        self, study: Study, reference: str | None = None, metrics: Sequence[str] = ()
+    ) -> None:
         self.study = study
         self.results = study.results()
         if not self.results:
-            raise results.NoResultsError(f"{study.out} has no finished cell yet; run the study first")
+            raise results.NoResultsError(
+                f"{study.out} has no finished cell yet; run the study first"
+            )
         self.reference = reference or results.default_reference(self.results)
         check_choice(self.results.solvers, reference=self.reference)
         self._metrics = metrics
@@ -80,20 +84,33 @@ class Report:
         mine = self.results.of(problem)
         frame = mine.frame.merge(results.front_quality(mine), on=["solver", "fold", "seed"])
         frame["IGD+"] = frame.pop("igd_plus")
-        used = [run.best.instances or run.n_instances or np.nan for run in mine]  # all instances if none were selected
+        used = [
+            run.best.instances or run.n_instances or np.nan for run in mine
+        ]  # all instances if none were selected
         frame["instances used"] = np.divide(used, [run.n_instances or np.nan for run in mine])
         proofs = [(run.certificate, run.chosen) for run in mine]
-        frame["given up"] = [proof.given_up[chosen] if proof else np.nan for proof, chosen in proofs]
-        frame["proved"] = [len(proof.proved) / len(proof.sizes) if proof else np.nan for proof, _ in proofs]
+        frame["given up"] = [
+            proof.given_up[chosen] if proof else np.nan for proof, chosen in proofs
+        ]
+        frame["proved"] = [
+            len(proof.proved) / len(proof.sizes) if proof else np.nan for proof, _ in proofs
+        ]
         return frame
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
         """The tests between all pairs of solvers, see `query_pairs`, with the ``problem`` and the ``measure``."""
         by_problem = [self.results.of(problem.name) for problem in self.problems]
-        frames = {(mine.problems[0], mine.metric): results.query_pairs(mine, mine.metric) for mine in by_problem}
+        frames = {
+            (mine.problems[0], mine.metric): results.query_pairs(mine, mine.metric)
+            for mine in by_problem
+        }
         filled = {names: frame for names, frame in frames.items() if len(frame)} or frames
-        return pd.concat(filled, names=["problem", "measure"]).reset_index(level=[0, 1]).reset_index(drop=True)
+        return (
+            pd.concat(filled, names=["problem", "measure"])
+            .reset_index(level=[0, 1])
+            .reset_index(drop=True)
+        )
 
 
 # Suffix for the name of a column with the standard errors of the column before it.
@@ -141,13 +158,18 @@ class ReportTable:
     @cached_property
     def texts(self) -> pd.DataFrame:
         """The texts of the cells, which are empty for NaN."""
-        texts = pd.DataFrame({column: self._column(column) for column in self.columns}, dtype=object)
+        texts = pd.DataFrame(
+            {column: self._column(column) for column in self.columns}, dtype=object
+        )
         for column, rows in self.marked.items():
             texts.loc[self.frame.iloc[:, 0].isin(rows), column] += "*"
         return texts
 
     def _column(self, column: str) -> list[str]:
-        values, form = self.frame[column], FORMATTERS.get(column.partition(" of ")[0], "{:.4f}".format)
+        values, form = (
+            self.frame[column],
+            FORMATTERS.get(column.partition(" of ")[0], "{:.4f}".format),
+        )
         if not self.is_number(column):
             return [str(value) for value in values]
         if pd.api.types.is_integer_dtype(values):
@@ -162,7 +184,10 @@ class ReportTable:
         """Whether a cell is bold: the best value of a column, all that are printed alike, and significant p values."""
         bold = pd.DataFrame(False, index=self.frame.index, columns=self.columns)
         for column, largest in self.best.items():
-            values, means = self.frame[column], self.texts[column].str.split().str[0].str.rstrip("*")
+            values, means = (
+                self.frame[column],
+                self.texts[column].str.split().str[0].str.rstrip("*"),
+            )
             if values.count() > 1:
                 bold[column] = means == means[values.idxmax() if largest else values.idxmin()]
         if "Holm" in bold:
@@ -214,7 +239,9 @@ def verdict_section(report: Report) -> ReportSection:
     sentences = [_decision(report.results.of(problem.name)) for problem in report.problems]
     if report.n_missing:
         n = len(report.results)
-        sentences.append(f"{n} of {n + report.n_missing} runs are finished; the others may change the verdict.")
+        sentences.append(
+            f"{n} of {n + report.n_missing} runs are finished; the others may change the verdict."
+        )
     sentences += [f"{remark}." for remark in report.study.newer_files()]
     return ReportSection("Verdict", [], sentences)
 
@@ -238,19 +265,38 @@ def _decision(mine: results.Results) -> str:
 
 def results_section(report: Report, problem: Problem) -> ReportSection:
     """Return the means of each solver beside published ones, its cost, and the quality of its front."""
-    mine, runs, metrics = report.results.of(problem.name), report.runs(problem.name), report.metrics(problem)
+    mine, runs, metrics = (
+        report.results.of(problem.name),
+        report.runs(problem.name),
+        report.metrics(problem),
+    )
     further = {name: name for name in mine.further_objectives}
-    means = over_folds(runs, {"n_features": "features", **{f"test {metric}": metric for metric in metrics}, **further})
+    means = over_folds(
+        runs,
+        {"n_features": "features", **{f"test {metric}": metric for metric in metrics}, **further},
+    )
     for metric in metrics if any(entry.solver for entry in problem.published) else ():
         published = [problem.published_value(solver, metric) for solver in means["solver"]]
         head = f"published {metric.partition(' (')[0]}"
-        means.insert(means.columns.get_loc(f"{metric}{ERROR}") + 1, head, np.array(published, float))
+        means.insert(
+            means.columns.get_loc(f"{metric}{ERROR}") + 1, head, np.array(published, float)
+        )
     seconds = {f"{kind} seconds": f"{kind} (s)" for kind in ("training", "tuning")}
-    costs = over_folds(runs, {**seconds, "evaluations": "evaluations", "trained": "trained"}).dropna(axis=1, how="all")
+    costs = over_folds(
+        runs, {**seconds, "evaluations": "evaluations", "trained": "trained"}
+    ).dropna(axis=1, how="all")
     costs.insert(1, "runs", runs.groupby("solver").size()[costs["solver"]].to_numpy())
     comparable = len({frozenset(folds) for folds in mine.by_solver().values()}) == 1
-    best, best_front = (dict.fromkeys(metrics, True), {"hypervolume": True, "IGD+": False}) if comparable else ({}, {})
-    bold = "the best is bold" if comparable else "none is bold, because the solvers have different folds"
+    best, best_front = (
+        (dict.fromkeys(metrics, True), {"hypervolume": True, "IGD+": False})
+        if comparable
+        else ({}, {})
+    )
+    bold = (
+        "the best is bold"
+        if comparable
+        else "none is bold, because the solvers have different folds"
+    )
     of_means = (
         f"{problem.name}: test queries, means over seeds, then folds, ± standard error; {bold}; * differs from "
         f"{report.reference} (paired t test, Holm, {LEVEL:.0%}){'; on the training data: ' * bool(further)}"
@@ -260,15 +306,23 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
         f"{problem.name}: processor seconds; evaluations that a search asked for, and distinct individuals among them, "
         "whose rankers were trained."
     )
-    compared = [metric for metric in metrics if metric in mine.metrics and report.reference in mine.solvers]
-    tests = {metric: results.against_reference(mine, report.reference, metric) for metric in compared}
-    marked = {metric: set(frame.loc[frame["holm"] <= LEVEL, "solver"]) for metric, frame in tests.items()}
+    compared = [
+        metric for metric in metrics if metric in mine.metrics and report.reference in mine.solvers
+    ]
+    tests = {
+        metric: results.against_reference(mine, report.reference, metric) for metric in compared
+    }
+    marked = {
+        metric: set(frame.loc[frame["holm"] <= LEVEL, "solver"]) for metric, frame in tests.items()
+    }
     tables = [
         ReportTable(f"results-{problem.name}", of_means, means, best, marked),
         ReportTable(f"cost-{problem.name}", of_costs, costs),
     ]
     for number, alike in enumerate(mine.alike().values()):
-        fronts = over_folds(runs[runs["solver"].isin(alike.solvers)], {name: name for name in FRONT_COLUMNS})
+        fronts = over_folds(
+            runs[runs["solver"].isin(alike.solvers)], {name: name for name in FRONT_COLUMNS}
+        )
         caption = f"{problem.name}: training data; IGD+ to the joint front. {boxed(alike[0], ())}"
         name = f"fronts-{problem.name}" + f"-{number + 1}" * bool(number)
         tables.append(ReportTable(name, caption, fronts.dropna(axis=1, how="all"), best_front))
@@ -276,7 +330,9 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
     queries = ", ".join(f"{len(ids)} {part}" for part, ids in first.queries.items())
     source = getattr(problem.data, "origin", problem.data.source)
     data = f"Data: {source}, {len(first.feature_names)} features; queries of fold {first.fold}: {queries}."
-    return ReportSection(f"Results: {problem.name}", tables, [data], [("results", problem)], explored=problem.name)
+    return ReportSection(
+        f"Results: {problem.name}", tables, [data], [("results", problem)], explored=problem.name
+    )
 
 
 def tests_section(report: Report) -> ReportSection:
@@ -286,7 +342,9 @@ def tests_section(report: Report) -> ReportSection:
         (problem,) = mine.problems
         if report.reference in mine.solvers:
             frame = results.against_reference(mine, report.reference, mine.metric)
-            frame = frame.rename(columns={"n": "queries", "error": f"difference{ERROR}", "holm": "Holm"})
+            frame = frame.rename(
+                columns={"n": "queries", "error": f"difference{ERROR}", "holm": "Holm"}
+            )
             caption = f"{problem}: {mine.metric} minus that of {report.reference}, query by query; paired t tests."
             section.tables.append(ReportTable(f"tests-{problem}", caption, frame))
         section.tables.append(_losses(mine))
@@ -295,7 +353,10 @@ def tests_section(report: Report) -> ReportSection:
 
 def _losses(mine: results.Results) -> ReportTable:
     """Return the loss of each selection on a problem, compared with the same ranker on all features."""
-    (problem,), frame = mine.problems, results.verdicts(mine).rename(columns={"n_features": "features"})
+    (problem,), frame = (
+        mine.problems,
+        results.verdicts(mine).rename(columns={"n_features": "features"}),
+    )
     if len(frame):
         judged = frame.pop("verdict")
         frame["against"] = frame["against"].replace("", "its backend")
@@ -310,19 +371,29 @@ def _losses(mine: results.Results) -> ReportTable:
 def features_section(report: Report) -> ReportSection:
     """Return the chosen features and the stability of the choice."""
     tables = [_most_chosen(report.results.of(problem.name)) for problem in report.problems]
-    return ReportSection("Features chosen", tables, figures=[("features", problem) for problem in report.problems])
+    return ReportSection(
+        "Features chosen", tables, figures=[("features", problem) for problem in report.problems]
+    )
 
 
 def _most_chosen(mine: results.Results) -> ReportTable:
     """Return the features that each solver chooses most often; solvers that offer a single size have no row."""
     (problem,), rows = mine.problems, []
     sizes = over_folds(mine.frame, {"n_features": "features"}).set_index("solver")
-    for solver in (solver for solver, folds in mine.by_solver().items() if results.offers_sizes(folds)):
+    for solver in (
+        solver for solver, folds in mine.by_solver().items() if results.offers_sizes(folds)
+    ):
         runs = mine.among([solver])
         chosen = [run.best.features for run in runs]
         count = Counter(name for run in runs for name in run.names(run.best.features))
-        often = ", ".join(f"{name} ({n / len(runs):.0%})" for name, n in count.most_common(MOST_LISTED))
-        stable = results.feature_stability(chosen, len(runs[0].feature_names)) if len(runs) > 1 else (np.nan, np.nan)
+        often = ", ".join(
+            f"{name} ({n / len(runs):.0%})" for name, n in count.most_common(MOST_LISTED)
+        )
+        stable = (
+            results.feature_stability(chosen, len(runs[0].feature_names))
+            if len(runs) > 1
+            else (np.nan, np.nan)
+        )
         rows.append((solver, *sizes.loc[solver], *stable, often))
     columns = ["solver", "features", f"features{ERROR}", "stability", "corrected", "most chosen"]
     caption = f"{problem}: the most chosen features; stability is the mean pairwise Jaccard index, plain and corrected."
@@ -332,11 +403,17 @@ def _most_chosen(mine: results.Results) -> ReportTable:
 def ablations_section(report: Report) -> ReportSection:
     """Return the effect of each part of the ablated solvers."""
     ablations = list(enumerate(report.results.ablations))
-    tables = [_differences(report, problem, *entry) for problem in report.problems for entry in ablations]
-    return ReportSection("Ablations", tables, figures=[("ablations", problem) for problem in report.problems])
+    tables = [
+        _differences(report, problem, *entry) for problem in report.problems for entry in ablations
+    ]
+    return ReportSection(
+        "Ablations", tables, figures=[("ablations", problem) for problem in report.problems]
+    )
 
 
-def _differences(report: Report, problem: Problem, number: int, ablation: Mapping[str, str]) -> ReportTable:
+def _differences(
+    report: Report, problem: Problem, number: int, ablation: Mapping[str, str]
+) -> ReportTable:
     """Return the differences of the solvers of an ablation from its base on the same folds with the same seeds."""
     mine, full = report.results.of(problem.name), next(iter(ablation))
     cells = {solver: {(r.fold, r.seed) for r in mine if r.solver == solver} for solver in ablation}
@@ -346,12 +423,17 @@ def _differences(report: Report, problem: Problem, number: int, ablation: Mappin
     mine = results.Results(run for run in mine if run.solver in (full, *names))
     shared = ["hypervolume", *mine.further_objectives] if len(mine.alike()) == 1 else []
     for column in (*shared, f"test {mine.metric}", "n_features") if names else ():
-        tests, head = [results.compare_runs(runs[column], name, full) for name in names], column.removeprefix("n_")
+        tests, head = (
+            [results.compare_runs(runs[column], name, full) for name in names],
+            column.removeprefix("n_"),
+        )
         frame[head] = [test.difference for test in tests]
         frame[f"{head}{ERROR}"] = [test.error for test in tests]
         frame[f"p of {head}"] = holm([test.p for test in tests])
     ensembles = [run.configuration.get("ensemble") or {} for run in mine if run.solver == full]
-    by_design = "ensemble" in str(frame) and all(ensemble.get("keep_members") for ensemble in ensembles)
+    by_design = "ensemble" in str(frame) and all(
+        ensemble.get("keep_members") for ensemble in ensembles
+    )
     caption = (
         f"{problem.name}: change from {ablation[full]}, same folds and seeds; paired t tests over folds, "
         f"Holm.{' By construction the ensemble cannot lower the training hypervolume.' * by_design}"
@@ -363,10 +445,21 @@ def missing_section(report: Report) -> ReportSection:
     """Return the runs that are not finished, with the messages of the failed ones."""
     failures = {cell: str(failure["error"]) for cell, failure in report.study.failures().items()}
     states = report.study.states().items()
-    cells = [(c.problem.name, c.solver.label, failures.get(c, "not run")) for c, state in states if state != "finished"]
+    cells = [
+        (c.problem.name, c.solver.label, failures.get(c, "not run"))
+        for c, state in states
+        if state != "finished"
+    ]
     columns = ["problem", "solver", "message"]
-    frame = pd.DataFrame(cells, columns=columns).groupby(columns, sort=False).size().reset_index(name="runs")
-    return ReportSection("Missing runs", [ReportTable("missing", "Means are over finished runs only.", frame)])
+    frame = (
+        pd.DataFrame(cells, columns=columns)
+        .groupby(columns, sort=False)
+        .size()
+        .reset_index(name="runs")
+    )
+    return ReportSection(
+        "Missing runs", [ReportTable("missing", "Means are over finished runs only.", frame)]
+    )
 
 
 def commands_section(report: Report) -> ReportSection:
@@ -377,7 +470,9 @@ def commands_section(report: Report) -> ReportSection:
         "put it into an empty folder, and mr.Study.load(folder, data=DATA).run() runs everything again; Python objects "
         "need the script that made them."
     )
-    table = ReportTable("versions", "Libraries and machine.", pd.DataFrame(rows, columns=["library", "version"]))
+    table = ReportTable(
+        "versions", "Libraries and machine.", pd.DataFrame(rows, columns=["library", "version"])
+    )
     return ReportSection("How to reproduce", [table], [f"study.json holds the requests: {again}"])
 
 

@@ -13,7 +13,14 @@ from moerank.data.inputs import column_mask, listed
 from moerank.kernels.algebra import plus_ridge, ridge_subsets
 from moerank.kernels.subset_tree import TOLERANCE, Incumbents, Tree, Units, grow_tree, room_for
 from moerank.kernels.threads import one_blas_thread
-from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, best_of_each_size
+from moerank.rankers import (
+    LinearPopulation,
+    LinearRanker,
+    RankRLS,
+    Selection,
+    SelectionPath,
+    best_of_each_size,
+)
 from moerank.rankers.base import Grid, MetricOrNone
 from moerank.scikit_learn import check_is_fitted
 from moerank.training.pair_moments import PairMoments
@@ -21,7 +28,9 @@ from moerank.training.pair_moments import PairMoments
 # Nodes after which the search looks at the clock, times the square of the number of features: about 0.05 seconds. After
 # Ctrl-C a command waits longer than that for the result.
 NODES_AT_ONCE = 1_000_000
-LOSS_TOLERANCE = 1e-6  # share by which a loss from the tree may differ from that of the system itself
+LOSS_TOLERANCE = (
+    1e-6  # share by which a loss from the tree may differ from that of the system itself
+)
 WORK = 24_000_000_000  # default limit on the nodes that are searched, times the square of the number of features
 
 
@@ -134,10 +143,18 @@ class BestSubset(Selection, LinearRanker):
             self.alpha_ = float(RankRLS().tune(train, validation, metric=self.tuning).alpha)
         else:
             self.alpha_ = float(np.trace(PairMoments.of(train).gram)) / train.n_features / 10.0
-        settings = (self.alpha_, self.max_features, self.max_cost, listed(self.include), listed(self.exclude))
+        settings = (
+            self.alpha_,
+            self.max_features,
+            self.max_cost,
+            listed(self.include),
+            listed(self.exclude),
+        )
         key = ("best subset", *settings, self.by_group, self.max_nodes, self.time_limit)
         result = train.remember(key, lambda: self._search(train))
-        self.masks_, self.losses_, self.bounds_, self.path_coefs_, self.n_nodes_, self._ended_by = result
+        self.masks_, self.losses_, self.bounds_, self.path_coefs_, self.n_nodes_, self._ended_by = (
+            result
+        )
         sizes = self.masks_.sum(axis=1)
         if sizes.min() > self.n_features_to_select:
             raise ValueError(
@@ -179,11 +196,15 @@ class BestSubset(Selection, LinearRanker):
         fits = _fitting(units, included[order])
         most = np.inf if self.by_group else self.max_features or np.inf
         if not fits.any() or np.count_nonzero(included) > most:
-            raise ValueError(f"no subset of the features of {train.name} keeps the limits; loosen them")
+            raise ValueError(
+                f"no subset of the features of {train.name} keeps the limits; loosen them"
+            )
         order, units = self._units(train, np.sort(order[np.repeat(fits, np.diff(units.first))]))
         try:
             with one_blas_thread():
-                tree, units, result = _planted(A[np.ix_(order, order)], moments.unit[order], units, included[order])
+                tree, units, result = _planted(
+                    A[np.ix_(order, order)], moments.unit[order], units, included[order]
+                )
         except np.linalg.LinAlgError:
             raise lost from None
         # These are all sizes that the limits allow, so that none lacks a subset however early the search ends.
@@ -207,8 +228,13 @@ class BestSubset(Selection, LinearRanker):
         unit = np.where((group >= 0) & self.by_group, group, alone)
         arranged = np.argsort(unit, kind="stable")
         order, starts = allowed[arranged], np.unique(unit[arranged], return_index=True)[1]
-        first, shared = np.append(starts, len(order)), np.append(costs.shared, 0.0) * (self.max_cost is not None)
-        limits = np.array([self.max_features if self.by_group else None, self.max_cost], float)  # NaN for none
+        first, shared = (
+            np.append(starts, len(order)),
+            np.append(costs.shared, 0.0) * (self.max_cost is not None),
+        )
+        limits = np.array(
+            [self.max_features if self.by_group else None, self.max_cost], float
+        )  # NaN for none
         prices = np.array([np.diff(first), np.add.reduceat(costs.own[order], starts)])
         return order, Units(
             first=first,
@@ -231,7 +257,9 @@ class BestSubset(Selection, LinearRanker):
             tree.level[0], tree.counts[0, 1] = 0, n_children - 1
             try:
                 while tree.level[0] >= 0 and not ended_by:
-                    n_nodes += grow_tree(tree, units, result, low, high, min(chunk, most_nodes - n_nodes), False)
+                    n_nodes += grow_tree(
+                        tree, units, result, low, high, min(chunk, most_nodes - n_nodes), False
+                    )
                     if self.progress is not None:
                         done = 1.0 - (int(tree.counts[0, 1]) + 1) / max(1, n_children)
                         self.progress("best_subset", (number + done) / len(lows), high, n_nodes)
@@ -255,7 +283,9 @@ def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, 
     inverse = np.linalg.inv(A)
     table, widths = np.column_stack([inverse, inverse @ b]), np.diff(units.first)
     scales = np.ones(len(b)), np.diag(A), 1.0 / np.diag(inverse)
-    shares = [np.linalg.eigvalsh(A / np.sqrt(np.outer(s, s)))[0] * (1.0 - TOLERANCE) * s for s in scales]
+    shares = [
+        np.linalg.eigvalsh(A / np.sqrt(np.outer(s, s)))[0] * (1.0 - TOLERANCE) * s for s in scales
+    ]
     free = ~np.logical_or.reduceat(included, units.first[:-1])
     falling = -_rises(table, units, free)
     order, n_free = np.argsort(falling, kind="stable"), int(np.count_nonzero(free))
@@ -273,7 +303,9 @@ def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, 
         level=np.zeros(1, np.int64),
     )
     tree.M[0, :-1] = table[np.ix_(rows, np.append(rows, len(b)))]
-    units = units._replace(share=max(shares, key=lambda share: float(share @ table[:, -1] ** 2)).clip(0.0))
+    units = units._replace(
+        share=max(shares, key=lambda share: float(share @ table[:, -1] ** 2)).clip(0.0)
+    )
     unknown = np.full(len(free) + 1, np.inf)
     result = Incumbents(unknown, unknown.copy(), np.zeros((len(free) + 1, len(free)), bool))
     loss = tree.loss[0]
@@ -287,12 +319,17 @@ def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, 
     return tree, units, result
 
 
-def _eliminate(table: Matrix, loss: float, start: Mask, free: Mask, units: Units, result: Incumbents) -> None:
+def _eliminate(
+    table: Matrix, loss: float, start: Mask, free: Mask, units: Units, result: Incumbents
+) -> None:
     """Remove the free units of `start` one by one, and record what keeps the limits and is better than before."""
     left, free = np.flatnonzero(start), start & free
     while True:
         if room_for(left[:0], left, units) == 0 and loss < result.loss[len(left)]:
-            result.loss[len(left)], result.subset[len(left)] = loss, np.isin(np.arange(len(free)), left)
+            result.loss[len(left)], result.subset[len(left)] = (
+                loss,
+                np.isin(np.arange(len(free)), left),
+            )
         if len(left) == 1 or not free.any():
             return
         rises = _rises(table, units, free)
@@ -306,7 +343,9 @@ def _fitting(units: Units, included: Mask) -> Mask:
     """Return the units that keep the limits together with those that have an included feature."""
     needed = np.flatnonzero(np.logical_or.reduceat(included, units.first[:-1]))
     numbers = np.arange(len(units.group))
-    return np.array([room_for(numbers[:0], np.union1d(needed, [unit]), units) == 0 for unit in numbers])
+    return np.array(
+        [room_for(numbers[:0], np.union1d(needed, [unit]), units) == 0 for unit in numbers]
+    )
 
 
 def _fullest(units: Units, free: Mask) -> Mask:
@@ -314,13 +353,20 @@ def _fullest(units: Units, free: Mask) -> Mask:
 
     O(n_units²) steps for one limit; with two they are multiplied by the number of sums of the first.
     """
-    needed, width, price = np.flatnonzero(~free), units.prices[0] * (len(units.most) > 1), units.prices[-1]
+    needed, width, price = (
+        np.flatnonzero(~free),
+        units.prices[0] * (len(units.most) > 1),
+        units.prices[-1],
+    )
     paid = np.isin(np.arange(len(units.shared)), units.group[needed])
     spent = float(price[needed].sum() + units.shared[paid].sum())
     cheapest = {(0, float(width[needed].sum())): (spent, needed.tolist())}
     for group in np.unique(units.group[free]):
         members = np.flatnonzero(free & (units.group == group))
-        steps = [(n, float(width[n]), float(price[n])) for n in members[np.argsort(price[members], kind="stable")]]
+        steps = [
+            (n, float(width[n]), float(price[n]))
+            for n in members[np.argsort(price[members], kind="stable")]
+        ]
         for (size, filled), (cost, chosen) in list(cheapest.items()):
             cost += 0.0 if paid[group] else float(units.shared[group])
             for unit, wide, dear in steps:

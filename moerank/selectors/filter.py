@@ -11,7 +11,15 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Count
 from moerank.data import RankingData
 from moerank.metrics import NDCG, as_metric
-from moerank.rankers import Population, RankRLS, RankSVM, Selection, SelectionPath, nested_masks, train_on_subsets
+from moerank.rankers import (
+    Population,
+    RankRLS,
+    RankSVM,
+    Selection,
+    SelectionPath,
+    nested_masks,
+    train_on_subsets,
+)
 from moerank.rankers.adapter import RankerOrNone, train_on
 from moerank.rankers.base import Grid, MetricOrNone
 from moerank.rankers.importance import single_feature_values
@@ -87,7 +95,12 @@ class Filter(Selection):
         """
         sizes = [{"n_features_to_select": size} for size in self._grid_sizes(train)]
         rankers = self._ranker_grid(train)
-        return [{**n, **own, **trained} for n in sizes for own in self._own_grid(train) for trained in rankers]
+        return [
+            {**n, **own, **trained}
+            for n in sizes
+            for own in self._own_grid(train)
+            for trained in rankers
+        ]
 
     def _grid_sizes(self, train: RankingData) -> list[int]:
         """Return the numbers of features that the grid asks for."""
@@ -111,14 +124,18 @@ class Filter(Selection):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._arrange(train, validation)
-        (self.support_,), self.population_ = self._train_first(train, np.array([self.n_features_to_select]))
+        (self.support_,), self.population_ = self._train_first(
+            train, np.array([self.n_features_to_select])
+        )
 
     def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
         """Set what the rankers of all sizes have in common."""
 
         def compute() -> Integers:
             held_out = None if validation is None else validation.with_features(self.varying_)
-            return np.flatnonzero(self.varying_)[self._order(train.with_features(self.varying_), held_out)]
+            return np.flatnonzero(self.varying_)[
+                self._order(train.with_features(self.varying_), held_out)
+            ]
 
         self.order_ = self._once(train, validation, compute)
 
@@ -132,7 +149,9 @@ class Filter(Selection):
         n_features = self.n_features_in_
         return nested_masks(self.order_, n_features, sizes.clip(max=n_features))
 
-    def _once(self, train: RankingData, validation: RankingData | None, make: Callable[[], Made]) -> Made:
+    def _once(
+        self, train: RankingData, validation: RankingData | None, make: Callable[[], Made]
+    ) -> Made:
         """Return the result of `make`, remembered for all parameters except size and ranker: a grid needs it often."""
         own = self.get_params(deep=False)
         del own["n_features_to_select"], own["ranker"]
@@ -188,7 +207,10 @@ class SingleFeatures(Filter):
     metric: MetricOrNone = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
-        return np.argsort(-single_feature_values(train, as_metric(self.metric, NDCG(10))).max(axis=0), kind="stable")
+        return np.argsort(
+            -single_feature_values(train, as_metric(self.metric, NDCG(10))).max(axis=0),
+            kind="stable",
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -200,11 +222,19 @@ class ByPermutation:
     random_state: int | None = None
 
     def _losses(
-        self, predict: Callable[[Matrix], Vector], train: RankingData, validation: RankingData | None, used: Mask
+        self,
+        predict: Callable[[Matrix], Vector],
+        train: RankingData,
+        validation: RankingData | None,
+        used: Mask,
     ) -> Vector:
         """Return the mean loss (n_features,) of the metric on the validation data, if there are any; 0 if not used."""
         data, metric = train if validation is None else validation, as_metric(self.metric, NDCG(10))
-        rng, X, losses = np.random.default_rng(self.random_state), np.array(data.X64), np.zeros(data.n_features)
+        rng, X, losses = (
+            np.random.default_rng(self.random_state),
+            np.array(data.X64),
+            np.zeros(data.n_features),
+        )
         value = metric.score(data, predict(X))
         for feature in np.flatnonzero(used):
             scores = np.empty((len(X), self.n_permutations))
@@ -265,7 +295,11 @@ class PermutationImportance(ByPermutation, Filter):
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         judge = self.judge
         if judge is None:
-            judge = RankRLS() if validation is None else RankRLS().tune(train, validation, metric=self.tuning)
+            judge = (
+                RankRLS()
+                if validation is None
+                else RankRLS().tune(train, validation, metric=self.tuning)
+            )
         every = np.ones(train.n_features, np.bool_)
         trained: Any = train_on(judge, train, every, validation)
         return np.argsort(-self._losses(trained.predict, train, validation, every), kind="stable")

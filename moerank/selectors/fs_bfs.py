@@ -12,7 +12,13 @@ from moerank.checks import Count, NotNegative
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers import LinearPopulation, Population, SelectionPath, nested_masks, train_on_subsets
+from moerank.rankers import (
+    LinearPopulation,
+    Population,
+    SelectionPath,
+    nested_masks,
+    train_on_subsets,
+)
 from moerank.rankers.base import MetricOrNone
 from moerank.rankers.population import batch_of
 from moerank.scikit_learn import check_is_fitted
@@ -24,7 +30,11 @@ DOUBLINGS = 25
 
 
 def coordinate_ascent(
-    data: RankingData, metric: Metric, features: Sequence[int] | None, restarts: int, tolerance: float
+    data: RankingData,
+    metric: Metric,
+    features: Sequence[int] | None,
+    restarts: int,
+    tolerance: float,
 ) -> tuple[Vector, float]:
     """Return weights of some features that rank `data` well, with Σ |w| = 1, and their metric.
 
@@ -39,11 +49,15 @@ def coordinate_ascent(
     D. Metzler, W. B. Croft: Linear feature-based models for information retrieval. Information Retrieval 10, 2007.
     """
     X = data.X64 if features is None else np.ascontiguousarray(data.X64[:, features])
-    results = [_ascend(data, X, metric, first, tolerance) for first in range(min(restarts, X.shape[1]))]
+    results = [
+        _ascend(data, X, metric, first, tolerance) for first in range(min(restarts, X.shape[1]))
+    ]
     return max(results, key=lambda result: result[1])
 
 
-def _ascend(data: RankingData, X: Matrix, metric: Metric, first: int, tolerance: float) -> tuple[Vector, float]:
+def _ascend(
+    data: RankingData, X: Matrix, metric: Metric, first: int, tolerance: float
+) -> tuple[Vector, float]:
     """Return the result of one search over the columns of X, whose passes begin with column `first`."""
 
     def rank() -> tuple[Vector, float]:
@@ -158,7 +172,9 @@ class FSBFS(Filter):
         return SelectionPath(*self._train_first(train, sizes))
 
     def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
-        self.subsets_, self.combinations_, self.values_ = self._once(train, None, lambda: self._partition(train))
+        self.subsets_, self.combinations_, self.values_ = self._once(
+            train, None, lambda: self._partition(train)
+        )
 
     def _partition(self, train: RankingData) -> tuple[list[Subset], Matrix, Matrix]:
         """Return the subsets, their combinations (n_subsets, n_features) and their values."""
@@ -167,13 +183,17 @@ class FSBFS(Filter):
 
         def value(subset: Subset) -> float:
             if subset not in results:
-                results[subset] = coordinate_ascent(train, metric, subset, self.restarts, self.tolerance)
+                results[subset] = coordinate_ascent(
+                    train, metric, subset, self.restarts, self.tolerance
+                )
             return results[subset][1]
 
         left, subsets = np.flatnonzero(self.varying_).tolist(), list[Subset]()
         while left:
             start = max(left, key=lambda feature: value((feature,)))
-            subsets.append(best_first((start,), left, value, self.patience, self.max_size, self.tolerance))
+            subsets.append(
+                best_first((start,), left, value, self.patience, self.max_size, self.tolerance)
+            )
             left = [feature for feature in left if feature not in subsets[-1]]
         combinations = np.zeros((len(subsets), train.n_features))
         for row, subset in zip(combinations, subsets, strict=True):
@@ -186,7 +206,9 @@ class FSBFS(Filter):
             lambda: train.with_table(linear_scores(train.X, self.combinations_)),
         )
         n_new = new.n_features
-        masks = np.vstack([np.zeros((1, n_new), bool), nested_masks(np.arange(n_new), n_new)])[sizes.clip(max=n_new)]
+        masks = np.vstack([np.zeros((1, n_new), bool), nested_masks(np.arange(n_new), n_new)])[
+            sizes.clip(max=n_new)
+        ]
         population = train_on_subsets(self._chosen_ranker(), new, masks)
         members = (masks[:, :, None] & (self.combinations_ != 0)).any(axis=1)
         if population.coefs is None:
@@ -201,7 +223,12 @@ def _scores_of_combinations(population: Population, combinations: Matrix, X: Mat
 
 
 def best_first(
-    start: Subset, features: Iterable[int], value: Callable[[Subset], float], patience: int, max_size: int, tol: float
+    start: Subset,
+    features: Iterable[int],
+    value: Callable[[Subset], float],
+    patience: int,
+    max_size: int,
+    tol: float,
 ) -> Subset:
     """Return the best subset that best-first search comes across.
 

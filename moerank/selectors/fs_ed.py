@@ -16,7 +16,9 @@ from moerank.rankers.structural_svm import RankSVMStruct
 from moerank.selectors.filter import Filter
 
 FLOOR = 1e-12  # smallest probability of a point: the logarithm of a smaller one would be noise
-LEAST_QUARTILE_SHARE = 1e-100  # quartiles closer than this share of the deviation differ only by rounding
+LEAST_QUARTILE_SHARE = (
+    1e-100  # quartiles closer than this share of the deviation differ only by rounding
+)
 
 
 class FSED(Filter):
@@ -109,8 +111,12 @@ def _density(sample: Matrix, points: Matrix) -> Matrix | None:
     if extent == 0:
         return None
     if extent < SMALLEST_SQUARED:  # the distribution is that of all values times a power of 2
-        with np.errstate(over="ignore"):  # a point that goes to infinity was far from every sample before
-            sample, points = (np.ldexp(values, -int(np.frexp(extent)[1])) for values in (sample, points))
+        with np.errstate(
+            over="ignore"
+        ):  # a point that goes to infinity was far from every sample before
+            sample, points = (
+                np.ldexp(values, -int(np.frexp(extent)[1])) for values in (sample, points)
+            )
     deviation = sample.std(ddof=1)
     quartiles = np.percentile(sample, [25, 75])
     width = min(deviation, (quartiles[1] - quartiles[0]) / 1.34)

@@ -80,17 +80,25 @@ class GAS(Filter):
 
     def _own_grid(self, train: RankingData) -> Grid:
         """Return c = 10⁻³ … 10⁰ by half powers; nothing for GAS-E, whose authors chose only the number of features."""
-        return [{}] if self.importance == "measure" else [{"c": 10.0 ** (k / 2)} for k in range(-6, 1)]
+        return (
+            [{}] if self.importance == "measure" else [{"c": 10.0 ** (k / 2)} for k in range(-6, 1)]
+        )
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         metric = as_metric(self.metric, NDCG(10))
-        values = single_feature_values(train, metric) if self.importance == "measure" else pair_order_values(train)
+        values = (
+            single_feature_values(train, metric)
+            if self.importance == "measure"
+            else pair_order_values(train)
+        )
         importance = values.max(axis=0)
         importance = (importance - importance.min()) / (np.ptp(importance) or 1.0)
         directions = np.where(values[0] >= values[1], 1.0, -1.0)
         similarity = train.remember(
             ("similarity of rankings", directions.tobytes()),
-            lambda: mean_absolute(train.X64 * directions, train.offsets, concordance, train.query_weights),
+            lambda: mean_absolute(
+                train.X64 * directions, train.offsets, concordance, train.query_weights
+            ),
         )
         return greedy_order(importance, similarity, self.c)
 
@@ -118,7 +126,9 @@ def pair_order_values(data: RankingData) -> Matrix:
         columns = np.ascontiguousarray(data.X64.T)
         weights = None
         if data.is_weighted:
-            of_query = ones_without(data.query_weights, data.n_queries).repeat(np.diff(data.offsets))
+            of_query = ones_without(data.query_weights, data.n_queries).repeat(
+                np.diff(data.offsets)
+            )
             of_document = ones_without(data.document_weights, data.n_documents)
             weights = of_query[better] * of_document[better] * of_document[worse]
         shares = (0.5 * ((x[better] > x[worse]) + 1.0 * (x[better] >= x[worse])) for x in columns)
@@ -129,7 +139,10 @@ def pair_order_values(data: RankingData) -> Matrix:
 
 
 def mean_absolute(
-    X: Matrix, offsets: Integers, correlation: Callable[[Matrix], Matrix], weights: Vector | None = None
+    X: Matrix,
+    offsets: Integers,
+    correlation: Callable[[Matrix], Matrix],
+    weights: Vector | None = None,
 ) -> Matrix:
     """Return the weighted mean over queries of the absolute correlations of the features, (n_features, n_features).
 
@@ -179,7 +192,9 @@ class RelevanceFilter(Filter):
         raise TypeError(f"{type(self).__name__} does not implement _search")
 
 
-def absolute_correlations(data: RankingData, similarity: Similarity, over: Over = "queries") -> Matrix:
+def absolute_correlations(
+    data: RankingData, similarity: Similarity, over: Over = "queries"
+) -> Matrix:
     """Return |ρ| or |τ| of all pairs of features, (n_features, n_features), remembered.
 
     The mean over the queries, or the value for all documents as one list. Rounded to 12 digits. O(n_features² · Σ_q m
@@ -357,7 +372,9 @@ class HCAS(RelevanceFilter):
         distances = np.clip(1.0 - similarity[np.triu_indices(n_features, 1)], 0.0, None)
         rank = np.empty(n_features, np.int64)
         rank[np.argsort(-relevance, kind="stable")] = np.arange(n_features)
-        best = list(range(n_features))  # the most relevant feature of each cluster, single features first
+        best = list(
+            range(n_features)
+        )  # the most relevant feature of each cluster, single features first
         order: list[int] = []
         for a, b in linkage(distances, self.linkage)[:, :2].astype(np.int64):
             winner, loser = sorted((best[a], best[b]), key=rank.__getitem__)

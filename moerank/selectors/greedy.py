@@ -9,7 +9,15 @@ from moerank.arrays import Integers, Matrix
 from moerank.checks import Count, NotNegative, Positive, check_at_least
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.forward_selection import greedy_rank_rls
-from moerank.rankers import AdditiveRLS, LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, nested_masks
+from moerank.rankers import (
+    AdditiveRLS,
+    LinearPopulation,
+    LinearRanker,
+    RankRLS,
+    Selection,
+    SelectionPath,
+    nested_masks,
+)
 from moerank.rankers.base import Grid
 from moerank.rankers.rank_rls import TargetName
 from moerank.scikit_learn import check_is_fitted
@@ -83,7 +91,11 @@ class GreedyRankRLS(Selection, LinearRanker):
     def default_grid(self, train: RankingData) -> Grid:
         """Return alpha = 2⁸, 2⁶, 2² and 2⁻⁷, as in the paper's curves, with every number of features."""
         sizes = range(1, train.n_features + 1)
-        return [{"n_features_to_select": size, "alpha": 2.0**power} for size in sizes for power in (8, 6, 2, -7)]
+        return [
+            {"n_features_to_select": size, "alpha": 2.0**power}
+            for size in sizes
+            for power in (8, 6, 2, -7)
+        ]
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self.order_, self.errors_, self.path_coefs_ = self._select(train, self.n_features_to_select)
@@ -91,9 +103,13 @@ class GreedyRankRLS(Selection, LinearRanker):
 
     def _select(self, train: RankingData, n_steps: int) -> tuple[Integers, Matrix, Matrix]:
         """Return order, criterion and rankers of the first `n_steps` features, or of all that vary."""
-        columns = np.ascontiguousarray(centre_in_queries(train.X[:, self.varying_], train.offsets).T)
+        columns = np.ascontiguousarray(
+            centre_in_queries(train.X[:, self.varying_], train.offsets).T
+        )
         y = centre_in_queries(train.y, train.offsets)
-        order, errors, coefs = greedy_rank_rls(columns, y, train.offsets, self.alpha, min(n_steps, len(columns)))
+        order, errors, coefs = greedy_rank_rls(
+            columns, y, train.offsets, self.alpha, min(n_steps, len(columns))
+        )
         if not np.isfinite(errors).all():
             raise ValueError(
                 f"alpha={self.alpha:g} is too small next to the squares of features up to {np.abs(train.X).max():g} in "

@@ -95,7 +95,9 @@ class FenchelRank(LargestWeightsPath):
 
     @one_blas_thread()
     def _weights(self, train: RankingData) -> Matrix:
-        rows, runs = train.remember("sorted by label", lambda: sort_by_label(train.y, train.offsets))
+        rows, runs = train.remember(
+            "sorted by label", lambda: sort_by_label(train.y, train.offsets)
+        )
         columns = np.ascontiguousarray(centre_in_queries(train.X, train.offsets)[rows].T)
         w = np.zeros(len(columns))
         scores, residual = np.zeros((2, len(rows)))
@@ -231,11 +233,15 @@ class NonconvexRanker(LargestWeightsPath):
                 f"{self._change:.3g}; raise max_iter, tol, lam or gamma, or lower C"
             )
 
-    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
+    def _candidate_scores(
+        self, train: RankingData, validation: RankingData, candidates: list[Self]
+    ) -> Matrix:
         return linear_scores(validation.X, _solve(train, candidates)[0])
 
 
-def _solve(train: RankingData, rankers: Sequence[NonconvexRanker]) -> tuple[Matrix, list[list[float]], Vector]:
+def _solve(
+    train: RankingData, rankers: Sequence[NonconvexRanker]
+) -> tuple[Matrix, list[list[float]], Vector]:
     """Train rankers that may differ in all their parameters; each ends by its own rules.
 
     Returns their weights, the objectives after each ℓ₁ problem, and the largest change of a weight in the last one.
@@ -251,14 +257,18 @@ def _solve(train: RankingData, rankers: Sequence[NonconvexRanker]) -> tuple[Matr
         start = np.hstack([W[moving].clip(0.0), (-W[moving]).clip(0.0)])
         penalties = Penalties(np.zeros((0, 0)), cost[moving], np.zeros(len(moving)), scale[moving])
         masks = Masks(np.ones((len(moving), train.n_features), np.bool_))
-        variables, n_iter, history = pairs.minimise_penalised(penalties, masks, start, INNER_STEPS, INNER_TOL)
+        variables, n_iter, history = pairs.minimise_penalised(
+            penalties, masks, start, INNER_STEPS, INNER_TOL
+        )
         u, v = np.hsplit(variables, 2)
         going = np.zeros(len(moving), np.bool_)
         for row, i in enumerate(moving.tolist()):
             ranker, w = rankers[i], u[row] - v[row]
             loss = ranker.C * history[n_iter[row], row] - cost[i] @ (u[row] + v[row])
             value = float(loss + ranker.penalties(np.abs(w)).sum())
-            if objectives[i] and value > objectives[i][-1]:  # the gain was the rounding of the solution
+            if (
+                objectives[i] and value > objectives[i][-1]
+            ):  # the gain was the rounding of the solution
                 continue
             objectives[i].append(value)
             changes[i] = np.abs(w - W[i]).max()
@@ -334,7 +344,10 @@ class FSMRankSubgradient(LargestWeightsPath):
         """
         powers = [10.0**k for k in range(0, -7, -1)]
         entries = product(powers, powers, powers[:4])
-        return [{"lambda1": lambda1, "lambda2": lambda2, "eta0": eta0} for lambda2, lambda1, eta0 in entries]
+        return [
+            {"lambda1": lambda1, "lambda2": lambda2, "eta0": eta0}
+            for lambda2, lambda1, eta0 in entries
+        ]
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         variables, history = _minimise(train, [self])
@@ -342,7 +355,9 @@ class FSMRankSubgradient(LargestWeightsPath):
         self.n_iter_ = self.max_iter
         self._set_weights(weights_of(variables)[0])
 
-    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
+    def _candidate_scores(
+        self, train: RankingData, validation: RankingData, candidates: list[Self]
+    ) -> Matrix:
         return linear_scores(validation.X, weights_of(_minimise(train, candidates)[0]))
 
 
@@ -353,7 +368,9 @@ def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient]) -> tupl
     """
     pairs, one, n = CountedPairs.of(train), rankers[0], len(rankers)
     s, A, cost = measures_of(train, one)
-    values = np.array([(ranker.lambda1, ranker.lambda2, ranker.eta0) for ranker in rankers], np.float64)
+    values = np.array(
+        [(ranker.lambda1, ranker.lambda2, ranker.eta0) for ranker in rankers], np.float64
+    )
     lambda1, lambda2, eta0 = values.T[:, :, None]
     masks, tasks = Masks(np.tile(s > 0, (n, 1))), np.full(n, RESIDUALS)
     w = best = np.zeros((n, 2 * len(s)))
@@ -363,7 +380,9 @@ def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient]) -> tupl
         size, W = u + v, u - v
         sums, slack = pairs.sums(SQUARED_HINGE, np.float64, tasks, masks, W, np.zeros_like(W))
         similar = lambda1 * np.einsum("fg,ng->nf", A, size)
-        with np.errstate(over="ignore", invalid="ignore"):  # where steps diverge, the best ones before them stay
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # where steps diverge, the best ones before them stay
             loss = (slack - (W * sums).sum(axis=1)) / train.n_pairs
             history[step] = loss + (size * (0.5 * similar + lambda2 * cost)).sum(axis=1)
         best = np.where((history[step] == np.fmin.reduce(history[: step + 1]))[:, None], w, best)
@@ -416,11 +435,15 @@ class FSMSVM(Filter):
         first = self._first_stage()
         open_ = [name for name in ("lambda1", "lambda2") if getattr(self, name) is None]
         entries = [{name: entry[name] for name in open_} for entry in first.default_grid(train)]
-        chosen = first.tune(train, validation, list({repr(entry): entry for entry in entries}.values()), metric)
+        chosen = first.tune(
+            train, validation, list({repr(entry): entry for entry in entries}.values()), metric
+        )
         return {name: getattr(chosen, name) for name in open_}
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
-        return np.lexsort((-feature_importance(train), -np.abs(self._first_stage().fit_population(train)[0])))
+        return np.lexsort(
+            (-feature_importance(train), -np.abs(self._first_stage().fit_population(train)[0]))
+        )
 
     def _first_stage(self) -> FSMRank:
         given = {name: getattr(self, name) for name in ("lambda1", "lambda2")}

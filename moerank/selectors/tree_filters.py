@@ -8,10 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.checks import AtLeastTwo, Count, NotNegative, Parameters, Positive, check_at_least, check_share
+from moerank.checks import (
+    AtLeastTwo,
+    Count,
+    NotNegative,
+    Parameters,
+    Positive,
+    check_at_least,
+    check_share,
+)
 from moerank.data import FeatureCosts, RankingData
 from moerank.metrics import MAP, Metric, as_metric
-from moerank.rankers import FittedPopulation, LambdaMART, Selection, SelectionPath, best_of_each_size, lambda_mart
+from moerank.rankers import (
+    FittedPopulation,
+    LambdaMART,
+    Selection,
+    SelectionPath,
+    best_of_each_size,
+    lambda_mart,
+)
 from moerank.rankers.base import Grid, MetricOrNone, quality_of
 from moerank.rankers.boosting import TrailingMean
 from moerank.scikit_learn import check_is_fitted, clone
@@ -41,12 +56,17 @@ class LambdaMARTFilter(Filter):
 
     def _grid_sizes(self, train: RankingData) -> list[int]:
         """Return sizes about a fifth apart: every size would train too many rankers."""
-        return sizes_by_dropping(max(1, int(np.count_nonzero(np.ptp(train.X, axis=0) > 0))), self.drop)
+        return sizes_by_dropping(
+            max(1, int(np.count_nonzero(np.ptp(train.X, axis=0) > 0))), self.drop
+        )
 
     def _own_grid(self, train: RankingData) -> Grid:
         """Return trees of 3 leaves with at least 0.25 % of the documents each, and the trees of the parameters."""
         return [
-            {"n_leaves": lambda_mart.FEW_LEAVES, "min_leaf": lambda_mart.leaf_sizes(train.n_documents)[0]},
+            {
+                "n_leaves": lambda_mart.FEW_LEAVES,
+                "min_leaf": lambda_mart.leaf_sizes(train.n_documents)[0],
+            },
             {"n_leaves": self.n_leaves, "min_leaf": self.min_leaf},
         ]
 
@@ -67,7 +87,11 @@ class LambdaMARTFilter(Filter):
     def _stopped(self, train: RankingData, validation: RankingData | None) -> LambdaMART:
         """Return a LambdaMART trained with the number of trees that the validation data choose, or with all."""
         trees = self._trees()
-        return trees._learn(train) if validation is None else trees.stopped(train, validation, self.tuning)
+        return (
+            trees._learn(train)
+            if validation is None
+            else trees.stopped(train, validation, self.tuning)
+        )
 
     def _chosen_ranker(self) -> Any:
         return self._served if self.ranker is None else self.ranker
@@ -137,7 +161,9 @@ class LambdaMARTGain(LambdaMARTFilter):
     """
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
-        return np.argsort(-self._stopped(train, validation).booster_.feature_importance("gain"), kind="stable")
+        return np.argsort(
+            -self._stopped(train, validation).booster_.feature_importance("gain"), kind="stable"
+        )
 
 
 class LambdaMARTRFE(LambdaMARTFilter):
@@ -244,7 +270,9 @@ class LambdaMARTPermutation(ByPermutation, LambdaMARTFilter):
         return np.lexsort((-trees.booster_.feature_importance("gain"), -losses))
 
 
-ENTRIES = 1 << 22  # largest number of Shapley values, documents times features, that are held at once
+ENTRIES = (
+    1 << 22
+)  # largest number of Shapley values, documents times features, that are held at once
 
 
 class LambdaMARTSHAP(LambdaMARTFilter):
@@ -284,7 +312,9 @@ class LambdaMARTSHAP(LambdaMARTFilter):
     """
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
-        return np.argsort(-mean_absolute_shap(self._stopped(train, validation).booster_, train.X), kind="stable")
+        return np.argsort(
+            -mean_absolute_shap(self._stopped(train, validation).booster_, train.X), kind="stable"
+        )
 
 
 def mean_absolute_shap(booster: Booster, X: Matrix, entries: int = ENTRIES) -> Matrix:
@@ -292,7 +322,9 @@ def mean_absolute_shap(booster: Booster, X: Matrix, entries: int = ENTRIES) -> M
     total = np.zeros(X.shape[1])
     step = max(1, entries // (X.shape[1] + 1))
     for begin in range(0, len(X), step):
-        values = booster.predict(np.asarray(X[begin : begin + step], np.float64), pred_contrib=True, num_threads=1)
+        values = booster.predict(
+            np.asarray(X[begin : begin + step], np.float64), pred_contrib=True, num_threads=1
+        )
         total += np.abs(values[:, :-1]).sum(axis=0)  # the last column is the expected score
     return total / len(X)
 
@@ -311,18 +343,27 @@ class PairwiseLambdaMART(LambdaMART):
     n_pairs: NotNegativeCount = 10
     n_pair_trees: NotNegativeCount = 1000
 
-    def stopped(self, train: RankingData, validation: RankingData, metric: Metric | str | None = None) -> Self:
+    def stopped(
+        self, train: RankingData, validation: RankingData, metric: Metric | str | None = None
+    ) -> Self:
         """Return a clone trained with the numbers of both kinds of trees that are best on the validation data."""
-        n_trees = LambdaMART.stopped(clone(self).set_params(n_pair_trees=0), train, validation, metric).n_trees
+        n_trees = LambdaMART.stopped(
+            clone(self).set_params(n_pair_trees=0), train, validation, metric
+        ).n_trees
         chosen = clone(self).set_params(n_trees=n_trees)
         chosen._watched_by = as_metric(metric, MAP())
         booster, scores = chosen._watched(train, validation)
-        quality = self._steadied(quality_of(scores[:, n_trees - 1 :], validation, chosen._watched_by))
+        quality = self._steadied(
+            quality_of(scores[:, n_trees - 1 :], validation, chosen._watched_by)
+        )
         chosen.n_pair_trees = int(np.argmax(quality))
         return chosen._with_trees(lambda_mart.first_trees(booster, n_trees + chosen.n_pair_trees))
 
     def _tree_parameters(self, train: RankingData) -> Parameters:
-        return {**super()._tree_parameters(train), "interaction_constraints": [[f] for f in range(train.n_features)]}
+        return {
+            **super()._tree_parameters(train),
+            "interaction_constraints": [[f] for f in range(train.n_features)],
+        }
 
     def _boosted(self, train: RankingData, watched: RankingData | None = None) -> Booster:
         if not self.n_pair_trees:
@@ -333,7 +374,9 @@ class PairwiseLambdaMART(LambdaMART):
             return single
         parameters = {**self._tree_parameters(part), "interaction_constraints": pairs}
         value = TrailingMean(self._watched_by)
-        return lambda_mart.boosted_trees(part, self.n_pair_trees, parameters, watched, self.patience, value, single)
+        return lambda_mart.boosted_trees(
+            part, self.n_pair_trees, parameters, watched, self.patience, value, single
+        )
 
     def _best_pairs(self, train: RankingData, features: Integers) -> list[list[int]]:
         """Return the first pairs of some features by which trees of three leaves, of these features alone, split."""
@@ -418,7 +461,9 @@ def split_features(booster: Booster) -> list[tuple[int, ...]]:
     for tree in booster.dump_model()["tree_info"]:
         root = tree["tree_structure"]
         nodes = (root, root.get("left_child", {}), root.get("right_child", {}))
-        splits.append(tuple(sorted({node["split_feature"] for node in nodes if "split_feature" in node})))
+        splits.append(
+            tuple(sorted({node["split_feature"] for node in nodes if "split_feature" in node}))
+        )
     return splits
 
 
@@ -490,7 +535,11 @@ class CEGB(Selection, LambdaMART):
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return the ten values of `tradeoff` with every number of trees up to `n_trees`."""
-        return [{"tradeoff": value, "n_trees": n} for value in TRADEOFFS for n in range(1, self.n_trees + 1)]
+        return [
+            {"tradeoff": value, "n_trees": n}
+            for value in TRADEOFFS
+            for n in range(1, self.n_trees + 1)
+        ]
 
     def path(self, train: RankingData) -> SelectionPath:
         """Return the rankers with at most 1, 2, … features among those of a sweep of `tradeoff`.
@@ -498,7 +547,9 @@ class CEGB(Selection, LambdaMART):
         `train` is the data that the solver was fitted to.
         """
         check_is_fitted(self, "support_")
-        values = sorted({*TRADEOFFS, self.tradeoff})  # with equally many features the smaller tradeoff counts
+        values = sorted(
+            {*TRADEOFFS, self.tradeoff}
+        )  # with equally many features the smaller tradeoff counts
         members = [clone(self).set_params(tradeoff=value)._learn(train) for value in values]
         masks = np.array([member.support_ for member in members])
         rankers = FittedPopulation(tuple(members), np.ones(masks.shape, bool))

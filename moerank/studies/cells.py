@@ -156,7 +156,9 @@ class Store:
         """Return the failures of those cells that failed."""
         _, failed = self.done()
         failures = {cell: self._path(cell.key, "failures") for cell in cells if cell.key in failed}
-        return {cell: Failure.read_file(path, REMEDY).model_dump() for cell, path in failures.items()}
+        return {
+            cell: Failure.read_file(path, REMEDY).model_dump() for cell, path in failures.items()
+        }
 
     def _path(self, key: str, part: str = "cells") -> Path:
         return self.folder / part / f"{key}.json"
@@ -177,7 +179,9 @@ class Store:
     def release(self, name: str) -> None:
         """Release a claim: remove its file first and then the lock, because a waiting process makes a new file."""
         if (lock := self._locks.pop(name, None)) is not None:
-            with suppress(OSError):  # Windows removes no open file, but the lock does so when it is released
+            with suppress(
+                OSError
+            ):  # Windows removes no open file, but the lock does so when it is released
                 (self.folder / CLAIMS / name).unlink()
             lock.release()
 
@@ -196,7 +200,9 @@ def run_cell(cell: Work, data: str | Path | None) -> Outcome:
     A full disk raises an OSError instead, because the next cell fails as well if the disk is full.
     """
     try:
-        with threadpool_limits(1, user_api="openmp"):  # run_fold limits the threads of linear algebra
+        with threadpool_limits(
+            1, user_api="openmp"
+        ):  # run_fold limits the threads of linear algebra
             return Outcome(cell.run(data).to_json())
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL:
@@ -237,7 +243,9 @@ def processes(n_processes: int) -> Iterator[Workers]:
     def start(cell: Work, data: str | Path | None) -> Future[Outcome]:
         settings = {"initializer": end_with, "initargs": (os.getpid(),), "env": ONE_THREAD}
         pool = idle.pop() if idle else ProcessPoolExecutor(1, **settings)
-        with _without_interrupts() if hasattr(signal, "pthread_sigmask") else nullcontext():  # Windows has no masks
+        with (
+            _without_interrupts() if hasattr(signal, "pthread_sigmask") else nullcontext()
+        ):  # Windows has no masks
             future = pool.submit(_run_elsewhere, cell, data, code_is_allowed())
         busy[future] = pool
         return future
@@ -329,13 +337,23 @@ def run_cells(
     running: dict[Future[Outcome], WorkT] = {}
     next_look = monotonic() + POLL
     check_at_least(1, workers=workers)
-    here = nullcontext(Workers(lambda: 1, _run_here)) if workers == 1 else processes(most_workers(workers))
+    here = (
+        nullcontext(Workers(lambda: 1, _run_here))
+        if workers == 1
+        else processes(most_workers(workers))
+    )
     with here if dask is None else dask_cluster(dask) as crew:
         try:
             while remaining:
                 running_keys = {cell.key for cell in running.values()}
-                claimed = (cell for key, cell in remaining.items() if key not in running_keys and store.claim(cell))
-                for cell in islice(claimed, max(0, crew.room() - len(running))):  # negative if workers have died
+                claimed = (
+                    cell
+                    for key, cell in remaining.items()
+                    if key not in running_keys and store.claim(cell)
+                )
+                for cell in islice(
+                    claimed, max(0, crew.room() - len(running))
+                ):  # negative if workers have died
                     running[crew.start(cell, data)] = cell
                 if not running:
                     sleep(POLL)
@@ -357,7 +375,9 @@ def run_cells(
                 store.release(cell.key)
 
 
-def _drop_done(store: Store, remaining: dict[str, WorkT], done: Callable[[WorkT, bool], object]) -> None:
+def _drop_done(
+    store: Store, remaining: dict[str, WorkT], done: Callable[[WorkT, bool], object]
+) -> None:
     """Remove the cells that any process has finished from `remaining`."""
     finished, failed = store.done()
     for key in [key for key in remaining if key in finished or key in failed]:

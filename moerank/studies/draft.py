@@ -33,7 +33,18 @@ MOST_GRADES = 10
 LARGEST_EXPONENT = 15
 
 # Usual names of the column of document ids.
-DOCUMENTS = ("doc", "docid", "doc_id", "document", "document_id", "item_id", "product_id", "prop_id", "sku", "asin")
+DOCUMENTS = (
+    "doc",
+    "docid",
+    "doc_id",
+    "document",
+    "document_id",
+    "item_id",
+    "product_id",
+    "prop_id",
+    "sku",
+    "asin",
+)
 
 SEARCH = "mofsrank-staircase[instance_selection=false]"
 
@@ -84,7 +95,9 @@ class Draft:
     def text(self) -> str:
         """The problem file: TOML with comments."""
         several, name = self.table.is_dir(), self.table.name
-        left_out = "".join(f"\n    {toml_value(column)},  # {why}" for column, why in self.left_out.items())
+        left_out = "".join(
+            f"\n    {toml_value(column)},  # {why}" for column, why in self.left_out.items()
+        )
         labels = dict(self.labels) if isinstance(self.labels, dict) else list(self.labels or ())
         lines = [
             f"# The problem of {toml_value(name)}, guessed from its first {self.n_rows:,} rows. Correct wrong guesses.",
@@ -104,7 +117,9 @@ class Draft:
             "",
             "[metric]",
             'name = "NDCG@10"',
-            'gain = "linear"  # labels are too large for 2^y − 1' if self.largest > LARGEST_EXPONENT else "",
+            'gain = "linear"  # labels are too large for 2^y − 1'
+            if self.largest > LARGEST_EXPONENT
+            else "",
             "",
             "[backend]",
             'name = "additive"  # a step function of each feature; "rankrls" is linear, and faster',
@@ -113,7 +128,9 @@ class Draft:
             f'name = "{SEARCH}"  # the recommended search; "mofsrank" is the published method',
         ]
         # Drop empty lines that do not stand before a table.
-        spaced = [line for line, following in pairwise([*lines, "["]) if line or following.startswith("[")]
+        spaced = [
+            line for line, following in pairwise([*lines, "["]) if line or following.startswith("[")
+        ]
         return "\n".join(spaced) + "\n"
 
     def read(self) -> tuple["Draft", Fold, Metric]:
@@ -136,13 +153,22 @@ class _Column:
         self.is_switch = wrong = np.zeros(len(self.cells), np.bool_)
         if pa.types.is_string(self.kind):
             numbers, self.is_switch, wrong = tables.parsed_numbers(self.cells)
-        elif pa.types.is_integer(self.kind) or pa.types.is_floating(self.kind) or pa.types.is_boolean(self.kind):
+        elif (
+            pa.types.is_integer(self.kind)
+            or pa.types.is_floating(self.kind)
+            or pa.types.is_boolean(self.kind)
+        ):
             numbers = pa.array(arrow_numbers(self.cells), pa.float64(), from_pandas=True)
         else:
-            numbers, wrong = pa.nulls(len(self.cells), pa.float64()), np.asarray(self.cells.is_valid())
+            numbers, wrong = (
+                pa.nulls(len(self.cells), pa.float64()),
+                np.asarray(self.cells.is_valid()),
+            )
         self.numbers = np.asarray(numbers, np.float64)
         self.is_missing = np.isnan(self.numbers) & ~wrong
-        self.is_odd = wrong | (self.is_switch & (not self.is_switch[~self.is_missing & ~wrong].all()))
+        self.is_odd = wrong | (
+            self.is_switch & (not self.is_switch[~self.is_missing & ~wrong].all())
+        )
 
     @property
     def is_grade(self) -> bool:
@@ -150,7 +176,9 @@ class _Column:
         if self.is_odd.any():
             return False
         values = np.unique(self.numbers[~self.is_missing])
-        return 1 < len(values) <= MOST_GRADES and bool(((values >= 0) & (values == np.floor(values))).all())
+        return 1 < len(values) <= MOST_GRADES and bool(
+            ((values >= 0) & (values == np.floor(values))).all()
+        )
 
     @property
     def is_group(self) -> bool:
@@ -158,7 +186,9 @@ class _Column:
         if self.is_missing.any() or pa.types.is_nested(self.kind) or pa.types.is_decimal(self.kind):
             return False
         n_runs = len(pc.run_end_encode(self.cells).values)
-        return 1 < n_runs <= len(self.cells) // 2 and n_runs == pc.count_distinct(self.cells).as_py()
+        return (
+            1 < n_runs <= len(self.cells) // 2 and n_runs == pc.count_distinct(self.cells).as_py()
+        )
 
     def why_odd(self, path: Path) -> str:
         """Return the first cells that are no numbers, with their rows, and how many numbers there are."""
@@ -166,7 +196,9 @@ class _Column:
         n_numbers = np.count_nonzero(~self.is_odd & ~self.is_missing)
         shown = rows[: 3 if n_numbers else 1].tolist()
         names = zip(tables.row_names(path, shown), shown, strict=True)
-        cells = ", ".join(f"{name} holds {quoted(str(self.cells[row].as_py()))}" for name, row in names)
+        cells = ", ".join(
+            f"{name} holds {quoted(str(self.cells[row].as_py()))}" for name, row in names
+        )
         numbers = f"; {n_numbers:,} of {len(self.cells):,} rows hold numbers" if n_numbers else ""
         return f"{cells}, which is not a number{numbers}"
 
@@ -200,7 +232,9 @@ def draft_problem(
     path = Path(table)
     first = tables.find_part(path) if path.is_dir() else path
     if first is None or not first.exists():
-        raise FileNotFoundError(f"there is no table {path}; give a CSV or Parquet file, or a folder with such files")
+        raise FileNotFoundError(
+            f"there is no table {path}; give a CSV or Parquet file, or a folder with such files"
+        )
     columns = {name: _Column(column) for name, column in tables.sample_table(first).items()}
     stored = tables.table_reader(first).roles(first)
     for name in (label, query, *exclude):
@@ -212,20 +246,30 @@ def draft_problem(
     if not label:
         likely = [name for name, column in columns.items() if column.is_grade]
         reason = "the only column with few different whole numbers"
-        label, why["label"] = _guess(first, "label: relevance labels", [*columns], tables.LABELS, likely, reason)
+        label, why["label"] = _guess(
+            first, "label: relevance labels", [*columns], tables.LABELS, likely, reason
+        )
     if not query:
         rest = [name for name in columns if name != label]
         groups = [name for name in rest if columns[name].is_group][:1]
         reason = "the first column whose equal values stand together"
-        query, why["query"] = _guess(first, "query: query ids", rest, tables.QUERIES, groups, reason)
+        query, why["query"] = _guess(
+            first, "query: query ids", rest, tables.QUERIES, groups, reason
+        )
     roles = (label, query, stored.get("document") or tables.usual_column(columns, DOCUMENTS))
     others = {name: columns[name] for name in stored.get("features", columns) if name not in roles}
     left_out = {name: _why_left_out(name, column, first) for name, column in others.items()}
-    left_out = {name: reason for name, reason in left_out.items() if reason} | dict.fromkeys(exclude, "as given")
+    left_out = {name: reason for name, reason in left_out.items() if reason} | dict.fromkeys(
+        exclude, "as given"
+    )
     if not others.keys() - left_out.keys():
         texts = "".join(f"; {name!r}: {reason}" for name, reason in list(left_out.items())[:5])
-        raise ValueError(f"{first}: besides {label!r} and {query!r} there is no column of numbers{texts}")
-    gaps = tuple(name for name, column in others.items() if name not in left_out and column.is_missing.any())
+        raise ValueError(
+            f"{first}: besides {label!r} and {query!r} there is no column of numbers{texts}"
+        )
+    gaps = tuple(
+        name for name, column in others.items() if name not in left_out and column.is_missing.any()
+    )
     n_rows, reasons = len(columns[label].cells), tuple(why.values())
     return Draft(path, n_rows, label, query, reasons, roles[2], left_out, gaps, labels=labels)
 
@@ -240,13 +284,21 @@ def _why_left_out(name: str, column: _Column, path: Path) -> str:
         return "it holds texts"
     words = re.sub(r"[^A-Za-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))
     match = AFTER.search(words)
-    meaning = "holds ids" if match and match[0].lower().endswith("id") else "is known only after the ranking"
+    meaning = (
+        "holds ids"
+        if match and match[0].lower().endswith("id")
+        else "is known only after the ranking"
+    )
     return f"its name says that it {meaning}; remove it here if that is wrong" if match else ""
 
 
 def data_remarks(train: RankingData, metric: Metric) -> tuple[list[str], list[str]]:
     """Return what to say of training data before a run: of features with extreme values, and of leaks."""
-    extreme = [name for name, is_extreme in zip(train.feature_names, train.is_extreme, strict=True) if is_extreme]
+    extreme = [
+        name
+        for name, is_extreme in zip(train.feature_names, train.is_extreme, strict=True)
+        if is_extreme
+    ]
     return extreme_remarks(extreme), leak_remarks(train, metric)
 
 
@@ -272,16 +324,28 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
         spread = np.sqrt(np.diagonal(PairMoments.of(part).gram))
         scaled = part.with_table(X / np.where(spread > 0.0, spread, 1.0))
         together = RankRLS(alpha=0.1).fit(scaled).predict(scaled)
-        values = part.weighed(metric.values(part, np.ascontiguousarray(np.hstack([together[:, None], X, -X]))))
-        p = scipy.stats.ttest_1samp(values[:, 1:] - values[:, :1], 0.0, alternative="greater").pvalue
+        values = part.weighed(
+            metric.values(part, np.ascontiguousarray(np.hstack([together[:, None], X, -X])))
+        )
+        p = scipy.stats.ttest_1samp(
+            values[:, 1:] - values[:, :1], 0.0, alternative="greater"
+        ).pvalue
     own, perfect = values.mean(axis=0), _orders_all(part)
-    alone = np.where(np.nan_to_num(p, nan=1.0) * len(p) < LEAK_LEVEL, own[1:], 0.0).reshape(2, -1).max(axis=0)
+    alone = (
+        np.where(np.nan_to_num(p, nan=1.0) * len(p) < LEAK_LEVEL, own[1:], 0.0)
+        .reshape(2, -1)
+        .max(axis=0)
+    )
     sentences = []
     for feature in np.lexsort((-alone, ~perfect))[:3].tolist():
         scores = f"{metric.name} {alone[feature]:.3f} against {own[0]:.3f}".replace("0.", ".")
-        better = f"ranks better than all features together ({scores})" if alone[feature] > own[0] else ""
+        better = (
+            f"ranks better than all features together ({scores})" if alone[feature] > own[0] else ""
+        )
         if how := "orders every query perfectly" if perfect[feature] else better:
-            sentences.append(f"{part.feature_names[feature]!r} alone {how}: is it known before the user chooses?")
+            sentences.append(
+                f"{part.feature_names[feature]!r} alone {how}: is it known before the user chooses?"
+            )
     return sentences
 
 
@@ -296,7 +360,12 @@ def _orders_all(data: RankingData) -> Mask:
 
 
 def _guess(
-    path: Path, role: str, columns: Sequence[str], usual: Sequence[str], likely: Sequence[str], reason: str
+    path: Path,
+    role: str,
+    columns: Sequence[str],
+    usual: Sequence[str],
+    likely: Sequence[str],
+    reason: str,
 ) -> tuple[str, str]:
     """Return the column with a usual name, or else the only likely one, and the reason."""
     if name := tables.usual_column(columns, usual):
@@ -304,5 +373,7 @@ def _guess(
     if len(likely) == 1:
         return likely[0], reason
     option, what = role.split(": ")
-    remedy = f"Name it by moerank init --{option}, such as one of {', '.join((likely or columns)[:10])}"
+    remedy = (
+        f"Name it by moerank init --{option}, such as one of {', '.join((likely or columns)[:10])}"
+    )
     raise ValueError(f"{path}: which column holds the {what}? {remedy}")

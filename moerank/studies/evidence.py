@@ -35,7 +35,9 @@ from moerank.training.pair_moments import PairMoments
 SAME = 1e-9
 
 
-def certify(result: Result, data: str | Path | None = None, *, progress: Progress | None = None) -> Certificate:
+def certify(
+    result: Result, data: str | Path | None = None, *, progress: Progress | None = None
+) -> Certificate:
     """Bound how far each member of a front is from the best subset of its size, for RankRLS on all training pairs.
 
     If bits of the run stand for groups, the size is the number of groups; a feature without a group counts as one.
@@ -48,18 +50,31 @@ def certify(result: Result, data: str | Path | None = None, *, progress: Progres
     _check_data(result, train, problem.metric.make())
     parts, tuning = {"train": train, "validation": vali}, problem.metric.for_tuning()
     alpha = (tuned(backend, parts, tuning) if problem.backend.tune else backend).alpha
-    feature_mask = np.array([np.isin(np.arange(train.n_features), member.features) for member in result.front])
-    losses = 1.0 - RankRLS(alpha).fit_population(train, feature_mask=feature_mask) @ PairMoments.of(train).unit
+    feature_mask = np.array(
+        [np.isin(np.arange(train.n_features), member.features) for member in result.front]
+    )
+    losses = (
+        1.0
+        - RankRLS(alpha).fit_population(train, feature_mask=feature_mask)
+        @ PairMoments.of(train).unit
+    )
 
-    strings, unit = FeatureStrings(train, Limits(**limits), by_group=by_group), "group" if by_group else "feature"
+    strings, unit = (
+        FeatureStrings(train, Limits(**limits), by_group=by_group),
+        "group" if by_group else "feature",
+    )
     solver = BestSubset(
         train.n_features,
         alpha,
         **limits,
         by_group=by_group,
-        progress=lambda _, fraction, size, n: report("best_subset", fraction, f"up to {size} {unit}s, {n:,} nodes"),
+        progress=lambda _, fraction, size, n: report(
+            "best_subset", fraction, f"up to {size} {unit}s, {n:,} nodes"
+        ),
     )
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the certificate has the bounds
+    with warnings.catch_warnings(
+        action="ignore", category=ConvergenceWarning
+    ):  # the certificate has the bounds
         solver.fit(train)
     numbers, sizes = strings.bits(feature_mask).sum(axis=1), strings.bits(solver.masks_).sum(axis=1)
     least = np.array([solver.bounds_[sizes <= max(number, sizes[0])].min() for number in numbers])
@@ -80,7 +95,11 @@ def _settings(result: Result) -> tuple[Problem, RankRLS, bool]:
     A backend raises a ValueError if there are no best subsets for its loss.
     """
     settings = result.configuration
-    sections = {name: settings[name] for name in ("features", "metric", "backend") if settings.get(name) is not None}
+    sections = {
+        name: settings[name]
+        for name in ("features", "metric", "backend")
+        if settings.get(name) is not None
+    }
     problem = Problem.model_validate({"name": result.problem, "data": settings["data"], **sections})
     backend = make_backend(problem.backend.name, **problem.backend.parameters)
     if not isinstance(backend, RankRLS) or (backend.loss, backend.target) != ("pair", "unit"):
@@ -96,10 +115,14 @@ def _check_data(result: Result, train: RankingData, metric: Metric) -> None:
     same = len(result.feature_names) == train.n_features
     for member in (*result.front, *result.baselines):
         if same and member.weights is not None:
-            value = metric.mean_of_linear(train, result.model(member).coef(train.n_features)[None])[0]
+            value = metric.mean_of_linear(train, result.model(member).coef(train.n_features)[None])[
+                0
+            ]
             same = abs(value - member.scores["train"][metric.name]) <= SAME
     if not same:
-        raise ValueError(f"{train.name} differs from the data of this run; give the right folder with --data")
+        raise ValueError(
+            f"{train.name} differs from the data of this run; give the right folder with --data"
+        )
 
 
 def expected_false(size: int, n_features: int, threshold: float) -> float:
@@ -172,7 +195,9 @@ class Stability(Stored):
     @property
     def selected(self) -> list[int]:
         """The features whose frequency is at least the threshold, the most frequent one first."""
-        return [feature for feature in self.order if self.frequency[feature] >= self.threshold - SAME]
+        return [
+            feature for feature in self.order if self.frequency[feature] >= self.threshold - SAME
+        ]
 
     @property
     def finding(self) -> str:
@@ -180,7 +205,9 @@ class Stability(Stored):
         if not self.order:
             return f"No feature was selected: the solver has no member with at most {self.size} features"
         named = self.selected or self.order[:1]
-        listed = ", ".join(f"{self.feature_names[feature]} ({self.frequency[feature]:.0%})" for feature in named)
+        listed = ", ".join(
+            f"{self.feature_names[feature]} ({self.frequency[feature]:.0%})" for feature in named
+        )
         return (
             f"At least {self.threshold:.0%} of {2 * self.pairs} halves of {self.n_queries:,} training queries select "
             f"{len(self.selected)} of {len(self.counted)} features, each half at most {self.size}"
@@ -206,15 +233,24 @@ def half_of(n_queries: int, half: int, seed: int) -> Integers:
     return order[side * n_half : (side + 1) * n_half]
 
 
-def _selections(cell: Cell, data: str | Path | None, code_allowed: bool, half: int) -> list[list[int]]:
+def _selections(
+    cell: Cell, data: str | Path | None, code_allowed: bool, half: int
+) -> list[list[int]]:
     """Return the features of the members that the solver offers on a half, one member per size."""
     problem = cell.problem
     parts = problem.data.read(cell.fold, problem.folders(data))
     rows = of_queries(parts[0], np.sort(half_of(parts[0].n_queries, half, cell.seed)))
-    in_memory = read_memory((rows, *parts[1:]), problem.data.model_dump(include={"normalize", "scaled"}))
+    in_memory = read_memory(
+        (rows, *parts[1:]), problem.data.model_dump(include={"normalize", "scaled"})
+    )
     halved = problem.model_copy(update={"data": in_memory})
-    with allow_code(code_allowed), warnings.catch_warnings(action="ignore"):  # else each half would repeat them
-        result = run_fold(halved, 1, cell.solver, random_state=(cell.random_state + half) % 2**32, baselines=False)
+    with (
+        allow_code(code_allowed),
+        warnings.catch_warnings(action="ignore"),
+    ):  # else each half would repeat them
+        result = run_fold(
+            halved, 1, cell.solver, random_state=(cell.random_state + half) % 2**32, baselines=False
+        )
     best_last = sorted(result.front, key=lambda member: member.score("train", result.metrics[0]))
     return list({len(member.features): list(member.features) for member in best_last}.values())
 
@@ -297,7 +333,9 @@ def stability(
     check_at_least(1, pairs=pairs, workers=workers)
     check_at_least(0, seed=seed)
     if threshold <= 0.5:
-        raise ValueError(f"threshold is {threshold:g}; it must be above 1/2, because the bound needs that")
+        raise ValueError(
+            f"threshold is {threshold:g}; it must be above 1/2, because the bound needs that"
+        )
     if isinstance(train, Problem):
         problem = train
     elif validation is None:
@@ -311,7 +349,9 @@ def stability(
     included = column_mask(limits.get("include") or (), queries.feature_names, "include")
     counted = np.flatnonzero(varying_in_queries(queries) & ~included)
     if len(counted) < 2:
-        raise ValueError(f"{queries.name}: {len(counted)} optional features vary within queries; two are needed")
+        raise ValueError(
+            f"{queries.name}: {len(counted)} optional features vary within queries; two are needed"
+        )
     check_at_least(1, len(counted), or_none=True, size=size)
     if queries.n_queries < 2:
         raise ValueError(f"{queries.name}: one training query has no halves; give two or more")

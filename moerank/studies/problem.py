@@ -7,7 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from moerank.checks import Parameters, check_at_least, unknown
 from moerank.data import Fold, fit_scaling
@@ -20,7 +27,15 @@ from moerank.mofsrank import settings as of_search
 from moerank.mofsrank.limits import allowed_features
 from moerank.mofsrank.settings import STAGES, LimitsSection, Section
 from moerank.studies.solver import PlainParameters, Solver, check_parameters
-from moerank.studies.sources import Data, Folders, InMemory, MemoryData, find_data, read_memory, shipped_folder
+from moerank.studies.sources import (
+    Data,
+    Folders,
+    InMemory,
+    MemoryData,
+    find_data,
+    read_memory,
+    shipped_folder,
+)
 
 
 class FeaturesSection(LimitsSection):
@@ -49,7 +64,9 @@ class FeaturesSection(LimitsSection):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.other is not None and self.table is None:
-            raise ValueError("other is the cost of features that a table does not name; give table, too")
+            raise ValueError(
+                "other is the cost of features that a table does not name; give table, too"
+            )
         return self
 
     def applied(self, fold: Fold, folders: Folders) -> tuple[Fold, Parameters]:
@@ -68,18 +85,28 @@ class FeaturesSection(LimitsSection):
         train, validation, test = fold
         for path in self.files(folders):
             costs = read_cost_table(read_text(path), str(path), train.feature_names, self.other)
-            train, validation, test = train.with_costs(costs), validation.with_costs(costs), test.with_costs(costs)
+            train, validation, test = (
+                train.with_costs(costs),
+                validation.with_costs(costs),
+                test.with_costs(costs),
+            )
         try:
             allowed, limits = allowed_features(train, self)
         except ValueError as error:
             raise ValueError(f"[features] {error}") from None
-        return (train.with_features(allowed), validation.with_features(allowed), test.with_features(allowed)), limits
+        return (
+            train.with_features(allowed),
+            validation.with_features(allowed),
+            test.with_features(allowed),
+        ), limits
 
     def files(self, folders: Folders) -> list[Path]:
         """Return the table, if there is one."""
         if self.table is None:
             return []
-        return [find_data(self.table, [*folders, shipped_folder()], "put it beside the problem file")]
+        return [
+            find_data(self.table, [*folders, shipped_folder()], "put it beside the problem file")
+        ]
 
 
 class MetricSection(Section):
@@ -105,7 +132,9 @@ class MetricSection(Section):
         try:
             return make_metric(self.name, **conventions)
         except TypeError:
-            raise ValueError(f"{self.name} does not have all the conventions {', '.join(conventions)}") from None
+            raise ValueError(
+                f"{self.name} does not have all the conventions {', '.join(conventions)}"
+            ) from None
 
     def for_tuning(self) -> Metric:
         """Return the metric by which parameters are chosen."""
@@ -254,7 +283,9 @@ class Problem(Section):
         """
         return self.load_limited_fold(fold, data)[0]
 
-    def load_limited_fold(self, fold: int, data: str | Path | None = None) -> tuple[Fold, Parameters]:
+    def load_limited_fold(
+        self, fold: int, data: str | Path | None = None
+    ) -> tuple[Fold, Parameters]:
         """Return the parts of a fold as `load_fold` does, and the limits on features by argument name."""
         folders = self.folders(data)
         check_at_least(1, self.data.n_folds(folders), fold=fold)
@@ -275,14 +306,21 @@ class Problem(Section):
         """
         defaults = self.solver.parameters if solver.given is None else {}
         solver = solver.model_copy(update={"defaults": defaults, "tune": self.solver.tune})
-        of_user = solver.source.get_params(deep=True) if hasattr(solver.source, "get_params") else solver.settings
+        of_user = (
+            solver.source.get_params(deep=True)
+            if hasattr(solver.source, "get_params")
+            else solver.settings
+        )
         solver.refuse_other_goal(self, of_user)
         solver.refuse_limits(self.features.given, solver.takes())
         return solver
 
     def offers(self) -> Parameters:
         """Return the arguments that the problem offers to a solver: those of the search and of each stage."""
-        return {**self.search.model_dump(), **{stage: getattr(self, stage).model_dump() for stage in STAGES}}
+        return {
+            **self.search.model_dump(),
+            **{stage: getattr(self, stage).model_dump() for stage in STAGES},
+        }
 
     def published_value(self, solver: str, metric: str) -> float | None:
         """Return the first published value of a solver, or None."""
@@ -378,7 +416,9 @@ def make_problem(name: str, data: InMemory, settings: Mapping[str, Any] | None =
     settings = settings or {}
     document = _changed({"name": name}, settings)
     with of_search.refusing(partial(_sentence, file=f"problem {name!r}", overrides=settings)):
-        return Problem.model_validate({**document, "data": read_memory(data, document.get("data", {}))})
+        return Problem.model_validate(
+            {**document, "data": read_memory(data, document.get("data", {}))}
+        )
 
 
 def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
@@ -404,7 +444,9 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
                 f"{of_data[0]}: the data of {problem.name} are in memory; pass their settings to make_problem"
             )
         document["data"] = problem.data
-    with of_search.refusing(partial(_sentence, file=f"problem {problem.name!r}", overrides=settings)):
+    with of_search.refusing(
+        partial(_sentence, file=f"problem {problem.name!r}", overrides=settings)
+    ):
         changed = Problem.model_validate(document)
     return changed.located_in(problem._folder) if problem._folder else changed
 
@@ -414,7 +456,9 @@ def problem_path(problem: str | Path) -> Path:
     shipped = shipped_problems()
     path = shipped.get(str(problem), Path(problem))
     if not path.is_file():
-        raise FileNotFoundError(unknown("problem", str(problem), shipped) + " (or give the path of a problem file)")
+        raise FileNotFoundError(
+            unknown("problem", str(problem), shipped) + " (or give the path of a problem file)"
+        )
     return path
 
 
@@ -441,7 +485,9 @@ def _keys_like(location: list[str]) -> list[str]:
     }
     if key not in (every := {*tables}.union(*own.values())):
         return get_close_matches(key, every, n=1)
-    others = [f"[{name}] {key}" for name, keys in tables.items() if key in keys and name != location[0]]
+    others = [
+        f"[{name}] {key}" for name, keys in tables.items() if key in keys and name != location[0]
+    ]
     return [f"[{key}]"] if tables.get(key) else others
 
 
@@ -450,7 +496,11 @@ def _sentence(error: ValidationError, file: str, overrides: Mapping[str, object]
     # A misspelt key comes first, because it may be the reason why another key is missing.
     problem = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
     # Pydantic adds the source to the location: it calls data.n_queries data.digits.n_queries.
-    location = [str(part) for i, part in enumerate(problem["loc"]) if not (i == 1 and problem["loc"][0] == "data")]
+    location = [
+        str(part)
+        for i, part in enumerate(problem["loc"])
+        if not (i == 1 and problem["loc"][0] == "data")
+    ]
     key = ".".join(location)
     override = next((name for name in overrides if name == key or name.startswith(key + ".")), None)
     origin = f"--set {override}" if override else file

@@ -59,7 +59,9 @@ class Stored(BaseModel):
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
-            raise ValueError(f"not written by this version of moerank ({first_mistake(error)})") from None
+            raise ValueError(
+                f"not written by this version of moerank ({first_mistake(error)})"
+            ) from None
 
     @classmethod
     def read_file(cls, path: Path, advice: str = "") -> Self:
@@ -117,7 +119,9 @@ class Member(Stored):
 
     def score(self, part: str, metric: str) -> float:
         """Return the mean of a metric over the queries of a part; only chosen members have the `further` metrics."""
-        return self.scores[part][metric] if metric in self.scores[part] else self.further[part][metric]
+        return (
+            self.scores[part][metric] if metric in self.scores[part] else self.further[part][metric]
+        )
 
 
 class Certificate(Stored):
@@ -156,7 +160,9 @@ class Certificate(Stored):
     def given_up(self) -> list[float]:
         """How far the loss of each member is above `least` at most, as a share of the largest loss reduction."""
         reduction = 1.0 - min(self.best)
-        return [(loss - least) / reduction for loss, least in zip(self.losses, self.least, strict=True)]
+        return [
+            (loss - least) / reduction for loss, least in zip(self.losses, self.least, strict=True)
+        ]
 
     @property
     def proved(self) -> list[int]:
@@ -169,7 +175,11 @@ class Certificate(Stored):
         chosen = len(result.best.features)
         n = self.groups[result.chosen] if self.groups else 0
         equal = f"{n} group{'s' * (n > 1)}" if n else f"{chosen}"
-        sizes = "all sizes" if len(self.proved) == len(self.sizes) else f"{len(self.proved)} of {len(self.sizes)} sizes"
+        sizes = (
+            "all sizes"
+            if len(self.proved) == len(self.sizes)
+            else f"{len(self.proved)} of {len(self.sizes)} sizes"
+        )
         return (
             f"The {chosen} chosen features give up at most {self.given_up[result.chosen]:.1%} of the largest loss "
             f"reduction that a selection may attain, compared with the best {equal} for RankRLS on all training pairs "
@@ -333,7 +343,11 @@ class Result(Stored):
     def grid(self) -> tuple[int, int] | None:
         """Rows and columns of the image if the features are all of its pixels; else None."""
         grid = self.configuration["data"].get("grid")
-        return None if grid is None or grid[0] * grid[1] != len(self.feature_names) else (grid[0], grid[1])
+        return (
+            None
+            if grid is None or grid[0] * grid[1] != len(self.feature_names)
+            else (grid[0], grid[1])
+        )
 
     def names(self, features: Sequence[int]) -> list[str]:
         """Return the names of these columns."""
@@ -371,7 +385,9 @@ def read_result(folder: Path) -> Result | None:
         If result.json is not a file.
     """
     try:
-        return Result.read_file(folder / RESULT, "; choose another folder with --out, or remove the file")
+        return Result.read_file(
+            folder / RESULT, "; choose another folder with --out, or remove the file"
+        )
     except (FileNotFoundError, NotADirectoryError):
         return None
 
@@ -390,7 +406,9 @@ def find_result(path: Path) -> Result:
         return Result.read_file(path)
     if (result := read_result(path)) is not None:
         return result
-    if inner := sorted([*(file.parent for file in path.glob(f"fold*/{RESULT}")), *path.glob("cells/*.json")]):
+    if inner := sorted(
+        [*(file.parent for file in path.glob(f"fold*/{RESULT}")), *path.glob("cells/*.json")]
+    ):
         raise FileNotFoundError(f"{path} holds several runs; name one of them, such as {inner[0]}")
     raise FileNotFoundError(f"{path} holds no finished run; moerank run makes one")
 
@@ -400,7 +418,9 @@ def write_result(result: Result, folder: Path) -> list[Path]:
 
     result.json comes first: if it exists, the run is finished, and the others can be made from it.
     """
-    model = result.model(result.best).to_json(problem=result.problem, fold=result.fold, solver=result.solver)
+    model = result.model(result.best).to_json(
+        problem=result.problem, fold=result.fold, solver=result.solver
+    )
     texts = {RESULT: result.to_json(), FRONT_TABLE: _front_table(result), "model.json": model}
     for name in FILES:
         replace_file(folder / name, texts[name].encode())
@@ -419,7 +439,11 @@ def _front_table(result: Result) -> str:
             **{harmless(name): member.objectives[name] for name in result.further_objectives},
             **({"instances": member.instances} if result.instances else {}),
             "chosen": int(number == result.chosen),
-            **{f"{part} {metric}": member.scores[part][metric] for part in PARTS for metric in result.metrics},
+            **{
+                f"{part} {metric}": member.scores[part][metric]
+                for part in PARTS
+                for metric in result.metrics
+            },
             "features": "; ".join(map(harmless, result.names(member.features))),
         }
         for number, member in enumerate(result.front)

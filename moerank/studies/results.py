@@ -38,7 +38,9 @@ class Results(tuple[Result, ...]):
 
     ablations: Sequence[Mapping[str, str]]
 
-    def __new__(cls, results: Iterable[Result] = (), ablations: Sequence[Mapping[str, str]] | None = None) -> Self:
+    def __new__(
+        cls, results: Iterable[Result] = (), ablations: Sequence[Mapping[str, str]] | None = None
+    ) -> Self:
         """Keep the ablations of other results by default."""
         made = super().__new__(cls, results)
         made.ablations = getattr(results, "ablations", ()) if ablations is None else ablations
@@ -70,7 +72,11 @@ class Results(tuple[Result, ...]):
     @property
     def all_metrics(self) -> list[str]:
         """The metrics of the chosen members, those of the tables first."""
-        return list(dict.fromkeys([*self.metrics, *(m for run in self for m in run.best.further.get("test", ()))]))
+        return list(
+            dict.fromkeys(
+                [*self.metrics, *(m for run in self for m in run.best.further.get("test", ()))]
+            )
+        )
 
     def named_metric(self, name: str, metrics: Sequence[str]) -> str:
         """Return the full name of a metric; `name` may omit the convention: "NDCG@5" for "NDCG@5 (letor)".
@@ -112,7 +118,10 @@ class Results(tuple[Result, ...]):
     def alike(self) -> dict[str, Self]:
         """Return the results by `Result.goal`, that of most runs first; only those of one goal share a figure."""
         goals = Counter(result.goal for result in self).most_common()
-        return {goal: type(self)([run for run in self if run.goal == goal], self.ablations) for goal, _ in goals}
+        return {
+            goal: type(self)([run for run in self if run.goal == goal], self.ablations)
+            for goal, _ in goals
+        }
 
     def of(self, problem: str) -> Self:
         """Return the results of a problem.
@@ -122,7 +131,9 @@ class Results(tuple[Result, ...]):
         NoResultsError
             If there are none.
         """
-        results = type(self)([result for result in self if result.problem == problem], self.ablations)
+        results = type(self)(
+            [result for result in self if result.problem == problem], self.ablations
+        )
         if not results:
             raise NoResultsError(f"there is no finished run of {problem}")
         return results
@@ -139,7 +150,9 @@ class Results(tuple[Result, ...]):
             return self
         for solver in solvers:
             check_choice(self.solvers, solver=solver)
-        return type(self)([run for solver in solvers for run in self if run.solver == solver], self.ablations)
+        return type(self)(
+            [run for solver in solvers for run in self if run.solver == solver], self.ablations
+        )
 
     def by_solver(self) -> dict[str, Runs]:
         """Return the results by solver label and fold, one for each seed."""
@@ -150,11 +163,15 @@ class Results(tuple[Result, ...]):
 
     def by_run(self, solver: str, value: Callable[[Result], float]) -> pd.Series:
         """Return a value of each run of a solver by fold and seed."""
-        return pd.Series({(run.fold, run.seed): value(run) for run in self if run.solver == solver}, dtype=float)
+        return pd.Series(
+            {(run.fold, run.seed): value(run) for run in self if run.solver == solver}, dtype=float
+        )
 
     def first_runs(self, fold: int) -> dict[str, Result]:
         """Return the run of each solver on a fold with its first seed, if there is one."""
-        return {solver: folds[fold][0] for solver, folds in self.by_solver().items() if fold in folds}
+        return {
+            solver: folds[fold][0] for solver, folds in self.by_solver().items() if fold in folds
+        }
 
     def with_baselines(self) -> Self:
         """Return the results, and each baseline as a result of its own without times."""
@@ -162,7 +179,10 @@ class Results(tuple[Result, ...]):
         for result in self:
             times = result.times.model_copy(update={"tuning": np.nan, "solver": np.nan})
             own = {"times": times, "chosen": 0}
-            named = [{**own, "solver": baseline.name, "front": [baseline]} for baseline in result.baselines]
+            named = [
+                {**own, "solver": baseline.name, "front": [baseline]}
+                for baseline in result.baselines
+            ]
             results += [result, *(result.model_copy(update=update) for update in named)]
         return type(self)(results)
 
@@ -180,7 +200,11 @@ class Results(tuple[Result, ...]):
         """Return the metric of each test query by solver and fold, averaged over seeds, for one problem."""
         return {
             solver: {
-                fold: np.asarray(np.mean([np.asarray(run.best.per_query["test"][metric]) for run in runs], axis=0))
+                fold: np.asarray(
+                    np.mean(
+                        [np.asarray(run.best.per_query["test"][metric]) for run in runs], axis=0
+                    )
+                )
                 for fold, runs in folds.items()
             }
             for solver, folds in self.by_solver().items()
@@ -237,7 +261,9 @@ def means_over_folds(runs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     The means are over seeds first, because runs on one fold have the same queries. The standard error is NaN for a
     single fold. Runs without a value do not count.
     """
-    folds = runs.drop(columns="seed").groupby(["solver", "fold"], sort=False).mean(numeric_only=True)
+    folds = (
+        runs.drop(columns="seed").groupby(["solver", "fold"], sort=False).mean(numeric_only=True)
+    )
     by_solver = folds.groupby("solver", sort=False)
     return by_solver.mean(), by_solver.sem()
 
@@ -251,14 +277,22 @@ def _row(result: Result, number: int, *, members: bool) -> Json:
         "seed": result.seed,
         **({"member": number + 1, "chosen": number == result.chosen} if members else {}),
         "n_features": len(member.features),
-        **{f"{part} {name}": value for part in PARTS for name, value in member.scores[part].items()},
+        **{
+            f"{part} {name}": value for part in PARTS for name, value in member.scores[part].items()
+        },
         **{name: member.objectives[name] for name in result.further_objectives},
-        "instances": np.nan if member.instances is None else member.instances / (result.n_instances or 1),
+        "instances": np.nan
+        if member.instances is None
+        else member.instances / (result.n_instances or 1),
         "evaluations": result.n_evaluations or np.nan,
         "trained": result.n_trained or np.nan,
         "tuning seconds": seconds.tuning,
         "training seconds": seconds.solver,
-        **{f"{part} {name}": value for part, means in member.further.items() for name, value in means.items()},
+        **{
+            f"{part} {name}": value
+            for part, means in member.further.items()
+            for name, value in means.items()
+        },
     }
 
 
@@ -267,7 +301,9 @@ def offers_sizes(folds: Runs) -> bool:
     return any(len(run.front) > 1 for runs in folds.values() for run in runs)
 
 
-def best_by_size(result: Result, part: str, metric: str, chosen_on: str, *, exact: bool = False) -> Vector:
+def best_by_size(
+    result: Result, part: str, metric: str, chosen_on: str, *, exact: bool = False
+) -> Vector:
     """Return the metric of the best member with at most (if `exact`, exactly) 1, 2, … features, shape (n_features,).
 
     The best member has the highest metric of the error on the part `chosen_on`; ties go to fewer features. NaN means
@@ -282,9 +318,14 @@ def best_by_size(result: Result, part: str, metric: str, chosen_on: str, *, exac
     return np.where(small.any(axis=1), values[order][small.argmax(axis=1)], np.nan)
 
 
-def mean_by_size(folds: Runs, part: str, metric: str, chosen_on: str = "validation", *, exact: bool = False) -> Vector:
+def mean_by_size(
+    folds: Runs, part: str, metric: str, chosen_on: str = "validation", *, exact: bool = False
+) -> Vector:
     """Return `best_by_size` averaged over seeds, then folds; NaN if some run has no member of such a size."""
-    values = [[best_by_size(run, part, metric, chosen_on, exact=exact) for run in runs] for runs in folds.values()]
+    values = [
+        [best_by_size(run, part, metric, chosen_on, exact=exact) for run in runs]
+        for runs in folds.values()
+    ]
     return np.asarray(np.mean([np.mean(seeds, axis=0) for seeds in values], axis=0))
 
 
@@ -314,7 +355,9 @@ def feature_stability(chosen: Sequence[Sequence[int]], n_features: int) -> tuple
     pairs = [(set(a), set(b)) for a, b in combinations(chosen, 2)]
     jaccard = np.mean([len(a & b) / len(a | b) if a | b else 1.0 for a, b in pairs])
     expected = np.mean([_expected_jaccard(len(a), len(b), n_features) for a, b in pairs])
-    return float(jaccard), float((jaccard - expected) / (1.0 - expected)) if expected < 1.0 else np.nan
+    return float(jaccard), float(
+        (jaccard - expected) / (1.0 - expected)
+    ) if expected < 1.0 else np.nan
 
 
 def _expected_jaccard(size_a: int, size_b: int, n_features: int) -> float:
@@ -328,7 +371,9 @@ def _expected_jaccard(size_a: int, size_b: int, n_features: int) -> float:
 
 def front_points(result: Result) -> Vector:
     """Return the training objectives of the members of a front, shape (n_members, n_objectives)."""
-    return np.array([[member.objectives[name] for name in result.objectives] for member in result.front])
+    return np.array(
+        [[member.objectives[name] for name in result.objectives] for member in result.front]
+    )
 
 
 def front_quality(results: Results) -> pd.DataFrame:
@@ -346,14 +391,20 @@ def front_quality(results: Results) -> pd.DataFrame:
         the joint front of all runs on the fold with the same goal, with objectives as shares of the box.
     """
     rows = []
-    for same_goal, fold in ((alike, fold) for alike in results.alike().values() for fold in alike.folds):
+    for same_goal, fold in (
+        (alike, fold) for alike in results.alike().values() for fold in alike.folds
+    ):
         runs = [run for run in same_goal if run.fold == fold]
         ideal, reference = np.array([runs[0].box[name] for name in runs[0].objectives]).T
         reference = np.where(reference > ideal, reference, ideal + 1.0)
         target = statistics.joint_front([front_points(run) for run in runs])
         for run in runs:
-            volume = statistics.hypervolume(front_points(run), reference=reference.tolist(), ideal=ideal.tolist())
-            distance = statistics.igd_plus(front_points(run), target, scale=(reference - ideal).tolist())
+            volume = statistics.hypervolume(
+                front_points(run), reference=reference.tolist(), ideal=ideal.tolist()
+            )
+            distance = statistics.igd_plus(
+                front_points(run), target, scale=(reference - ideal).tolist()
+            )
             rows.append((run.solver, run.fold, run.seed, volume, distance))
     return pd.DataFrame(rows, columns=["solver", "fold", "seed", "hypervolume", "igd_plus"])
 
@@ -372,7 +423,12 @@ def compare_runs(values: pd.Series, solver: str, reference: str) -> statistics.P
         Labels of solvers in `values`.
     """
     first, second = values.loc[solver].align(values.loc[reference], join="inner")
-    difference = pd.Series(statistics.paired_differences(first, second), first.index).dropna().groupby("fold").mean()
+    difference = (
+        pd.Series(statistics.paired_differences(first, second), first.index)
+        .dropna()
+        .groupby("fold")
+        .mean()
+    )
     return statistics.compare_paired(difference, np.zeros(len(difference)))
 
 
@@ -430,14 +486,22 @@ def verdicts(results: Results) -> pd.DataFrame:
     features in the verdict are means.
     """
     rows = []
-    for solver, runs_of in Results(result for result in results if result.verdict is not None).by_solver().items():
-        folds = [[run.verdict for run in runs if run.verdict is not None] for runs in runs_of.values()]
+    for solver, runs_of in (
+        Results(result for result in results if result.verdict is not None).by_solver().items()
+    ):
+        folds = [
+            [run.verdict for run in runs if run.verdict is not None] for runs in runs_of.values()
+        ]
         every = list(chain.from_iterable(folds))
         n_features, n_allowed = (
-            float(np.mean([np.mean([getattr(verdict, name) for verdict in runs]) for runs in folds]))
+            float(
+                np.mean([np.mean([getattr(verdict, name) for verdict in runs]) for runs in folds])
+            )
             for name in ("n_features", "n_allowed")
         )
-        means = np.concatenate([np.mean([verdict.differences for verdict in runs], axis=0) for runs in folds])
+        means = np.concatenate(
+            [np.mean([verdict.differences for verdict in runs], axis=0) for runs in folds]
+        )
         ids = [runs[0].queries["test"][i] for runs in runs_of.values() for i in runs[0].differing]
         if len(ids) == len(means):
             means = _by_query(means, _numbered(ids))
@@ -450,15 +514,44 @@ def verdicts(results: Results) -> pd.DataFrame:
             "margin": max(verdict.margin for verdict in every),
         }
         chance = all(verdict.no_better_than_chance for verdict in every)
-        total |= {"against": against, "decision": "none", "advice": "", "rival": "", "no_better_than_chance": chance}
-        findings = [sum(verdict.finding == finding for verdict in every) for finding in ("loss", "gain")]
+        total |= {
+            "against": against,
+            "decision": "none",
+            "advice": "",
+            "rival": "",
+            "no_better_than_chance": chance,
+        }
+        findings = [
+            sum(verdict.finding == finding for verdict in every) for finding in ("loss", "gain")
+        ]
         equivalent = sum(verdict.equivalent for verdict in every)
-        rows.append((solver, against, len(every), n_features, every[0].model_copy(update=total), *findings, equivalent))
+        rows.append(
+            (
+                solver,
+                against,
+                len(every),
+                n_features,
+                every[0].model_copy(update=total),
+                *findings,
+                equivalent,
+            )
+        )
     columns = ["solver", "against", "runs", "n_features", "verdict", "loss", "gain", "equivalent"]
     return pd.DataFrame(rows, columns=columns)
 
 
-PAIR_COLUMNS = ["solver", "other", "n", "difference", "error", "wins", "ties", "losses", "p", "holm"]
+PAIR_COLUMNS = [
+    "solver",
+    "other",
+    "n",
+    "difference",
+    "error",
+    "wins",
+    "ties",
+    "losses",
+    "p",
+    "holm",
+]
 
 
 def query_pairs(results: Results, metric: str) -> pd.DataFrame:
@@ -513,7 +606,12 @@ def by_validation(results: Results) -> list[str]:
         return []
     means, _ = results.among(list(selecting)).means()
     # The last bits of a mean depend on the order of its sum, so means that agree to ten places are a tie.
-    order = zip(-means[f"validation {results.metric}"].round(10), means["n_features"], means.index, strict=True)
+    order = zip(
+        -means[f"validation {results.metric}"].round(10),
+        means["n_features"],
+        means.index,
+        strict=True,
+    )
     return [name for _, _, name in sorted(order)]
 
 

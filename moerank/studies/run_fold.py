@@ -24,7 +24,16 @@ from moerank.data.scaling import negative_features
 from moerank.files import Json
 from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.kernels.threads import one_blas_thread
-from moerank.metrics import LARGEST_EXP2_LABEL, MAP, NDCG, MeanNDCG, Metric, Precision, as_metric, check_differing
+from moerank.metrics import (
+    LARGEST_EXP2_LABEL,
+    MAP,
+    NDCG,
+    MeanNDCG,
+    Metric,
+    Precision,
+    as_metric,
+    check_differing,
+)
 from moerank.mofsrank.objectives import FRONT, Candidates, Objective, bounds_of, read_objectives
 from moerank.mofsrank.settings import STAGES
 from moerank.rankers.importance import single_feature_values
@@ -70,14 +79,20 @@ class Measure:
     metrics: tuple[Metric, Metric]  # the metric of the error, and the second metric of the tables
     objectives: Sequence[Objective]  # measured for every ranker on the training part
     backend: rankers.FitnessBackend  # for objectives that need other rankers of this kind
-    reference: Vector | None = None  # the first metric of the baseline on all features, by test query
+    reference: Vector | None = (
+        None  # the first metric of the baseline on all features, by test query
+    )
 
     def fitted(self, name: str, ranker: Any) -> Member:
         """Measure a fitted estimator."""
         train = self.parts["train"]
         model = Model.of(ranker, train.feature_names, train.scaling)
-        alone: rankers.Population = batch_of(lambda X: ranker._scores(X).reshape(-1, 1), 1, train.n_features)
-        population = alone if model.weights is None else rankers.LinearPopulation(ranker.coef_[None])
+        alone: rankers.Population = batch_of(
+            lambda X: ranker._scores(X).reshape(-1, 1), 1, train.n_features
+        )
+        population = (
+            alone if model.weights is None else rankers.LinearPopulation(ranker.coef_[None])
+        )
         member = self.measured(name, population, ranker.support_[None])[0]
         stored = {"trees": model.trees, "parameters": model.parameters}
         return self.with_all_metrics(member.model_copy(update=stored), population)
@@ -85,12 +100,18 @@ class Measure:
     def with_all_metrics(self, ranker: Member, population: rankers.Population) -> Member:
         """Return a ranker with the means of all metrics that the tables lack; `population` has this ranker only."""
         in_tables = {metric.name for metric in self.metrics}
-        metrics = [metric for metric in every_metric(self.metrics[0]) if metric.name not in in_tables]
+        metrics = [
+            metric for metric in every_metric(self.metrics[0]) if metric.name not in in_tables
+        ]
         further = {}
         for part, rows in self.parts.items():
             scores = np.ascontiguousarray(population.scores(rows.X))
-            values = {metric.name: rows.weighed(metric.per_query(rows, scores)) for metric in metrics}
-            further[part] = {name: float(mean_over_queries(value)[0]) for name, value in values.items()}
+            values = {
+                metric.name: rows.weighed(metric.per_query(rows, scores)) for metric in metrics
+            }
+            further[part] = {
+                name: float(mean_over_queries(value)[0]) for name, value in values.items()
+            }
         return ranker.model_copy(update={"further": further})
 
     def path(self, name: str, path: rankers.SelectionPath) -> list[Member]:
@@ -100,23 +121,40 @@ class Measure:
         members = self.measured(name, path.rankers.take(rows), path.feature_mask[rows])
         return [member.model_copy(update={"per_query": {}}) for member in members]
 
-    def measured(self, name: str, population: rankers.Population, feature_mask: Mask) -> list[Member]:
+    def measured(
+        self, name: str, population: rankers.Population, feature_mask: Mask
+    ) -> list[Member]:
         """Measure rankers with the features in the rows of `feature_mask`, shape (n_rankers, n_features)."""
         train, metric = self.parts["train"], self.metrics[0]
         tables = {part: self._per_query(rows, population) for part, rows in self.parts.items()}
-        means = {part: {m: mean_over_queries(values) for m, values in t.items()} for part, t in tables.items()}
+        means = {
+            part: {m: mean_over_queries(values) for m, values in t.items()}
+            for part, t in tables.items()
+        }
         errors = 1.0 - means["train"][metric.name]
-        candidates = Candidates(train, metric, feature_mask, population, measured_errors=errors, backend=self.backend)
+        candidates = Candidates(
+            train, metric, feature_mask, population, measured_errors=errors, backend=self.backend
+        )
         objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
         intervals = self._intervals(tables["test"][metric.name])
         return [
             Member(
                 name=name,
                 features=tuple(np.flatnonzero(mask).tolist()),
-                weights=None if population.coefs is None else tuple(population.coefs[i, mask].tolist()),
-                objectives={objective: float(values[i]) for objective, values in objectives.items()},
-                scores={part: {m: float(values[i]) for m, values in t.items()} for part, t in means.items()},
-                per_query={part: {m: values[:, i].tolist() for m, values in t.items()} for part, t in tables.items()},
+                weights=None
+                if population.coefs is None
+                else tuple(population.coefs[i, mask].tolist()),
+                objectives={
+                    objective: float(values[i]) for objective, values in objectives.items()
+                },
+                scores={
+                    part: {m: float(values[i]) for m, values in t.items()}
+                    for part, t in means.items()
+                },
+                per_query={
+                    part: {m: values[:, i].tolist() for m, values in t.items()}
+                    for part, t in tables.items()
+                },
                 difference_interval=intervals[i],
             )
             for i, mask in enumerate(feature_mask)
@@ -134,15 +172,22 @@ class Measure:
     def _per_query(self, rows: RankingData, population: rankers.Population) -> dict[str, Matrix]:
         """Return the values (n_queries, n_rankers) of each metric on one part."""
         if population.coefs is not None:
-            return {metric.name: rows.weighed(metric.of_linear(rows, population.coefs)) for metric in self.metrics}
+            return {
+                metric.name: rows.weighed(metric.of_linear(rows, population.coefs))
+                for metric in self.metrics
+            }
         scores = np.ascontiguousarray(population.scores(rows.X))
-        return {metric.name: rows.weighed(metric.per_query(rows, scores)) for metric in self.metrics}
+        return {
+            metric.name: rows.weighed(metric.per_query(rows, scores)) for metric in self.metrics
+        }
 
 
 def every_metric(metric: Metric) -> list[Metric]:
     """Return NDCG and precision at each of the ranks 1 to 10, MAP and MeanNDCG, with the conventions of `metric`."""
     of_gain = metric if isinstance(metric, NDCG | MeanNDCG) else MeanNDCG()
-    conventions: Parameters = {key: getattr(of_gain, key) for key in ("gain", "convention", "discount")}
+    conventions: Parameters = {
+        key: getattr(of_gain, key) for key in ("gain", "convention", "discount")
+    }
     short: Parameters = {"short_queries": metric.short_queries} if isinstance(metric, NDCG) else {}
     ranks = range(1, MOST_RANKS + 1)
     return [
@@ -167,7 +212,9 @@ def tuned(
     """Tune a ranker on its published grid by a metric; parameters in `given` stay fixed."""
     train, validation = parts["train"], parts["validation"]
     entries = ranker.default_grid(train) if hasattr(ranker, "default_grid") else []
-    grid = [{name: value for name, value in entry.items() if name not in given} for entry in entries]
+    grid = [
+        {name: value for name, value in entry.items() if name not in given} for entry in entries
+    ]
     distinct = list({repr(entry): entry for entry in grid}.values())
     return ranker.tune(train, validation, distinct, metric, progress)
 
@@ -183,9 +230,13 @@ def measured_baselines(
         members.append(measure.fitted(ALL_FEATURES, rankers.with_features(backend).fit(train)))
     members.append(_best_single_feature(measure))
     if solver != "lambdamart" and problem.comparison.trees:
-        trees = LambdaMART(n_trees=problem.comparison.trees, min_leaf=leaf_sizes(train.n_documents)[0])
+        trees = LambdaMART(
+            n_trees=problem.comparison.trees, min_leaf=leaf_sizes(train.n_documents)[0]
+        )
         trees = trees.stopped(train, validation, problem.metric.for_tuning())
-        members.append(measure.fitted(TREES, trees).model_copy(update={"trees": None}))  # they take megabytes
+        members.append(
+            measure.fitted(TREES, trees).model_copy(update={"trees": None})
+        )  # they take megabytes
     report("baselines", 1.0, "measured")
     return members
 
@@ -197,7 +248,9 @@ def _best_single_feature(measure: Measure) -> Member:
     coef = np.zeros((1, values.shape[1]))
     coef[0, feature] = -1.0 if downwards else 1.0
     ranker = rankers.LinearPopulation(coef)
-    return measure.with_all_metrics(measure.measured("best single feature", ranker, coef != 0)[0], ranker)
+    return measure.with_all_metrics(
+        measure.measured("best single feature", ranker, coef != 0)[0], ranker
+    )
 
 
 # The progress text of each stage, with a gap for the number that the stage counts.
@@ -209,7 +262,12 @@ COUNTED = {
 }
 
 # The columns of a stage's history by the fields of `Convergence`.
-COURSE = {"generation": "generation", "evaluations": "n_eval", "trained": "n_trained", "hypervolume": "hypervolume"}
+COURSE = {
+    "generation": "generation",
+    "evaluations": "n_eval",
+    "trained": "n_trained",
+    "hypervolume": "hypervolume",
+}
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo", "lightgbm")
 
@@ -280,7 +338,11 @@ def run_fold(
         metrics = (metric, MAP() if metric != MAP() else NDCG(10, "linear" if large else "exp2"))
 
         backend = solvers.make_backend(problem.backend.name, **problem.backend.parameters)
-        backend = tuned(backend, parts, tuning) if problem.backend.tune and hasattr(backend, "tune") else backend
+        backend = (
+            tuned(backend, parts, tuning)
+            if problem.backend.tune and hasattr(backend, "tune")
+            else backend
+        )
         defaults = {
             "backend": backend,
             "metric": metric,
@@ -290,8 +352,14 @@ def run_fold(
             "workers": workers,
             "memo": memo,
             "resume": resume,
-            "progress": lambda stage, fraction, number, _: report(stage, fraction, COUNTED[stage].format(number)),
-            **{name: offer for name, offer in problem.offers().items() if name in settings or name not in STAGES},
+            "progress": lambda stage, fraction, number, _: report(
+                stage, fraction, COUNTED[stage].format(number)
+            ),
+            **{
+                name: offer
+                for name, offer in problem.offers().items()
+                if name in settings or name not in STAGES
+            },
             "limits": limits,
             **limits,
         }
@@ -300,12 +368,18 @@ def run_fold(
         objectives = read_objectives(goals["objectives"] or FRONT)
         box = {entry.name: bounds_of(entry, train, train.n_features) for entry in objectives}
         measure = Measure(parts, metrics, objectives, backend)
-        compared = measured_baselines(backend, problem, solver.name, measure, report) if baselines else []
+        compared = (
+            measured_baselines(backend, problem, solver.name, measure, report) if baselines else []
+        )
         for everything in (baseline for baseline in compared if baseline.name == ALL_FEATURES):
-            measure = replace(measure, reference=np.array(everything.per_query["test"][metric.name]))
+            measure = replace(
+                measure, reference=np.array(everything.per_query["test"][metric.name])
+            )
         estimator, seconds = _trained(solver, estimator, parts, tuning, report)
         front, chosen = _front(estimator, solver.label, measure)
-        verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin, tuning)
+        verdict = _verdict(
+            estimator, front[chosen], compared, measure, problem.search.margin, tuning
+        )
     return Result(
         problem=problem.name,
         fold=fold,
@@ -334,14 +408,19 @@ def _trained(
     began = process_time()
     if solver.tuned and callable(getattr(estimator, "tune", None)):
         given = solver.settings if solver.given is None else changed_parameters(estimator)
-        estimator = tuned(estimator, parts, tuning, given, lambda share: report("tuning", share, "by validation"))
+        estimator = tuned(
+            estimator, parts, tuning, given, lambda share: report("tuning", share, "by validation")
+        )
     tuned_at = process_time()
     if getattr(estimator, "progress", None) is not None:  # it reports by itself
         report = silent
     report("training", 0.0, solver.label)
     estimator = estimator.fit(parts["train"], validation=parts["validation"])
     report("training", 1.0, solver.label)
-    return estimator, {"tuning": round(tuned_at - began, 3), "solver": round(process_time() - tuned_at, 3)}
+    return estimator, {
+        "tuning": round(tuned_at - began, 3),
+        "solver": round(process_time() - tuned_at, 3),
+    }
 
 
 def _fields(parts: Parts, chosen: Member, estimator: object, seconds: Mapping[str, float]) -> Json:
@@ -362,8 +441,12 @@ def _fields(parts: Parts, chosen: Member, estimator: object, seconds: Mapping[st
         "n_evaluations": int(getattr(estimator, "n_evaluations_", 0)),
         "n_trained": int(getattr(estimator, "n_trained_", 0)),
         "instances": getattr(estimator, "instance_unit_", None),
-        "n_instances": None if (subsets := getattr(estimator, "instance_subsets_", None)) is None else subsets.shape[1],
-        "times": Times(**seconds, stages={stage: table["seconds"].tolist() for stage, table in history.items()}),
+        "n_instances": None
+        if (subsets := getattr(estimator, "instance_subsets_", None)) is None
+        else subsets.shape[1],
+        "times": Times(
+            **seconds, stages={stage: table["seconds"].tolist() for stage, table in history.items()}
+        ),
         "versions": {
             "moerank": VERSION,
             "python": platform.python_version(),
@@ -373,7 +456,9 @@ def _fields(parts: Parts, chosen: Member, estimator: object, seconds: Mapping[st
     }
 
 
-def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, baselines: bool = True) -> Json:
+def configuration(
+    problem: Problem, fold: int, solver: Solver, seed: int, *, baselines: bool = True
+) -> Json:
     """Return all that can be seen of what determines the result of a run, as plain JSON values.
 
     Only the problem settings that the solver takes count: a ranker does not depend on the budget of a search. Settings
@@ -381,17 +466,30 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
     """
     parameters = solver.takes()
     settings = _as_run(problem, solver)
-    unused = {name for name in (*STAGES, *(() if baselines else ("backend", "comparison"))) if name not in parameters}
-    if not settings["search"].keys() & parameters.keys():  # then only the margin of a verdict may count
+    unused = {
+        name
+        for name in (*STAGES, *(() if baselines else ("backend", "comparison")))
+        if name not in parameters
+    }
+    if (
+        not settings["search"].keys() & parameters.keys()
+    ):  # then only the margin of a verdict may count
         settings["search"] = {"margin": settings["search"]["margin"]}
     used = {name: values for name, values in settings.items() if values and name not in unused}
-    of_table = {} if solver.given is not None else {"name": solver.name, "parameters": solver.settings}
+    of_table = (
+        {} if solver.given is not None else {"name": solver.name, "parameters": solver.settings}
+    )
     code = _code([of_table, {**used, "data": None}])
     return {
         "problem": problem.name,
         "fold": fold,
         "seed": seed,
-        "solver": {"name": solver.name, "label": solver.label, "parameters": solver.settings, "tune": solver.tuned},
+        "solver": {
+            "name": solver.name,
+            "label": solver.label,
+            "parameters": solver.settings,
+            "tune": solver.tuned,
+        },
         **used,
         **({"code": code} if code else {}),
     }
@@ -418,14 +516,24 @@ def _as_run(problem: Problem, solver: Solver) -> Json:
             del settings[name]
         elif isinstance(settled.get(name), Mapping):
             settings[name] = {**settings[name], **settled[name]}
-    settings["search"] |= {name: settled[name] for name in settings["search"].keys() & settled.keys()}
+    settings["search"] |= {
+        name: settled[name] for name in settings["search"].keys() & settled.keys()
+    }
     if isinstance(backend := settled.get("backend"), str):
         name, parameters = solvers.read_solver(backend)
-        settings["backend"] = {"name": name, "parameters": parameters, "tune": settled.get("tune", False)}
+        settings["backend"] = {
+            "name": name,
+            "parameters": parameters,
+            "tune": settled.get("tune", False),
+        }
     name = settings["backend"]["name"]
-    if "instance_selection" not in settled and (solvers.code_is_allowed() or not solvers.is_code(name)):
+    if "instance_selection" not in settled and (
+        solvers.code_is_allowed() or not solvers.is_code(name)
+    ):
         backend = solvers.solver_entry(name)
-        if backend is not None and hasattr(backend.kind, "judge_of_instances"):  # MOFSRank leaves the stage out
+        if backend is not None and hasattr(
+            backend.kind, "judge_of_instances"
+        ):  # MOFSRank leaves the stage out
             del settings["instance_selection"]
     return settings
 
@@ -447,16 +555,25 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], i
     members[chosen] = measure.with_all_metrics(members[chosen], population.take(np.array([chosen])))
     if coefs is None:
         # Store the trees of the chosen member only: those of all members take megabytes.
-        members[chosen] = members[chosen].model_copy(update={"trees": getattr(estimator, "forest_", None)})
+        members[chosen] = members[chosen].model_copy(
+            update={"trees": getattr(estimator, "forest_", None)}
+        )
     instances = getattr(estimator, "n_instances_", None)
     for i, member in enumerate(members):
         own: dict[str, object] = {} if i == chosen else {"per_query": {}}
-        members[i] = member.model_copy(update=own if instances is None else {**own, "instances": int(instances[i])})
+        members[i] = member.model_copy(
+            update=own if instances is None else {**own, "instances": int(instances[i])}
+        )
     return members, chosen
 
 
 def _verdict(
-    estimator: Any, chosen: Member, baselines: Sequence[Member], measure: Measure, margin: float, tuning: Metric
+    estimator: Any,
+    chosen: Member,
+    baselines: Sequence[Member],
+    measure: Measure,
+    margin: float,
+    tuning: Metric,
 ) -> Verdict | None:
     """Return the verdict on a selection by the test part; None for a ranker that selects no features."""
     validation, test = (measure.parts[part] for part in PARTS[1:])
@@ -467,14 +584,27 @@ def _verdict(
         verdict = estimator.verdict(test, measure.parts["train"], validation, **given)
     elif callable(getattr(estimator, "verdict", None)):
         # The metric of the problem judges, also a search by its own.
-        verdict = (estimator.set_params(metric=metric) if hasattr(estimator, "metric") else estimator).verdict(test)
+        verdict = (
+            estimator.set_params(metric=metric) if hasattr(estimator, "metric") else estimator
+        ).verdict(test)
     if verdict is None:
         return None
-    about: Parameters = {"part": "test", "metric": metric.name, "can_differ": metric.can_differ(test), "margin": margin}
-    about |= {"n_features": verdict.n_features, "n_allowed": verdict.n_allowed, "weights": test.query_weights}
+    about: Parameters = {
+        "part": "test",
+        "metric": metric.name,
+        "can_differ": metric.can_differ(test),
+        "margin": margin,
+    }
+    about |= {
+        "n_features": verdict.n_features,
+        "n_allowed": verdict.n_allowed,
+        "weights": test.query_weights,
+    }
     against = partial(judge, chosen.per_query["test"][metric.name], **about)
     orders = np.random.default_rng(0).random((test.n_documents, RANDOM_ORDERS))
-    verdict = verdict.with_chance(against(reference=test.weighed(metric.per_query(test, orders)).mean(axis=1)))
+    verdict = verdict.with_chance(
+        against(reference=test.weighed(metric.per_query(test, orders)).mean(axis=1))
+    )
     for trees in (baseline for baseline in baselines if baseline.name == TREES):
         verdict = verdict.with_rival(against(reference=trees.per_query["test"][metric.name]), TREES)
     return verdict

@@ -21,7 +21,16 @@ from moerank.files import Json, last_change, prepare_folder
 from moerank.rankers.model import Model
 from moerank.studies.draft import data_remarks
 from moerank.studies.problem import MetricSection, Problem
-from moerank.studies.result import FILES, MEMO, RESULT, Result, find_result, read_result, unfinished, write_result
+from moerank.studies.result import (
+    FILES,
+    MEMO,
+    RESULT,
+    Result,
+    find_result,
+    read_result,
+    unfinished,
+    write_result,
+)
 from moerank.studies.run_fold import ALL_FEATURES, Progress, configuration, run_fold
 from moerank.studies.solver import Solver
 from moerank.verdict import MARGIN, judge
@@ -59,29 +68,43 @@ def run_folds(
         say(sentence)
     for folder in folders.values():
         prepare_folder(folder)
-    finished = {fold: _finished(folders[fold], configuration(problem, fold, requested, seed)) for fold in folders}
+    finished = {
+        fold: _finished(folders[fold], configuration(problem, fold, requested, seed))
+        for fold in folders
+    }
     for fold, folder in folders.items():
         stored = None if again else finished[fold]
         if stored is not None and not resume:
             written = (folder / RESULT).stat().st_mtime
             changed = any(last_change(path) > written for path in problem.files(fold, data))
             if changed or stored.versions["moerank"] != VERSION:
-                say(f"{folder} holds a run on older data or by another version of moerank; running it again")
+                say(
+                    f"{folder} holds a run on older data or by another version of moerank; running it again"
+                )
                 stored = None
         if stored is not None:
             result = stored
             say(f"{folder} already holds the finished run (--again repeats it)")
         else:
             for memo in () if resume else unfinished(folder):
-                say(f"starting anew and removing {memo} of an interrupted run (to continue a run, use --resume)")
+                say(
+                    f"starting anew and removing {memo} of an interrupted run (to continue a run, use --resume)"
+                )
                 memo.unlink(missing_ok=True)
-            run: dict[str, Any] = {"workers": workers, "data": data, "memo": folder / MEMO, "resume": resume}
+            run: dict[str, Any] = {
+                "workers": workers,
+                "data": data,
+                "memo": folder / MEMO,
+                "resume": resume,
+            }
             with progress() as report:
                 result = run_fold(problem, fold, solver, seed, **run, progress=report)
             result = result.model_copy(update={"leaks": leaks})
         if stored is None or not all((folder / name).exists() for name in FILES):
             write_result(result, folder)
-        for memo in unfinished(folder):  # only now, so that a run that is killed earlier can continue from them
+        for memo in unfinished(
+            folder
+        ):  # only now, so that a run that is killed earlier can continue from them
             memo.unlink(missing_ok=True)
         yield result
 
@@ -137,7 +160,12 @@ def load_model(run: str | os.PathLike[str], *, member: int | None = None) -> Mod
 
 
 def judge_on_new(
-    run: Path, new: Path, against: Path | None = None, *, label: str | None = None, query: str | None = None
+    run: Path,
+    new: Path,
+    against: Path | None = None,
+    *,
+    label: str | None = None,
+    query: str | None = None,
 ) -> Json:
     """Compare the chosen model of a run with another model on new data, query by query.
 
@@ -154,7 +182,11 @@ def judge_on_new(
     origin = result if against is None else find_result(against)
     other = origin.best
     if against is None:
-        full = [ranker for ranker in result.baselines if ranker.name == ALL_FEATURES and ranker.weights is not None]
+        full = [
+            ranker
+            for ranker in result.baselines
+            if ranker.name == ALL_FEATURES and ranker.weights is not None
+        ]
         if not full or result.best.trees is not None:  # runs do not store trees on all features
             raise ValueError(f"{run} has no model on all features; name another run with --against")
         other = full[0]
@@ -163,7 +195,12 @@ def judge_on_new(
     which = "the chosen model" if against is not None else "the model on all features"
     for title, source, member, remedy in (
         (f"the chosen model of {run}", result, result.best, ""),
-        (f"{which} of {against or run}", origin, other, "; or compare with another run by --against"),
+        (
+            f"{which} of {against or run}",
+            origin,
+            other,
+            "; or compare with another run by --against",
+        ),
     ):
         model = source.model(member)
         try:
@@ -188,7 +225,15 @@ def judge_on_new(
     )
     others = f"all {other_size} features" if against is None else f"{other_size} of {against}"
     sizes = f"{size} feature{'s' * (size != 1)}"
-    measured = ("finding", "equivalent", "difference", "metric", "margin", "n_queries", "n_differing")
+    measured = (
+        "finding",
+        "equivalent",
+        "difference",
+        "metric",
+        "margin",
+        "n_queries",
+        "n_differing",
+    )
     low, high = (end if isfinite(end) else None for end in verdict.interval)
     return {
         **{name: getattr(verdict, name) for name in measured},
@@ -202,7 +247,9 @@ def judge_on_new(
     }
 
 
-def _read(path: Path, model: Model, source: Result, first: Result, label: str | None, query: str | None) -> RankingData:
+def _read(
+    path: Path, model: Model, source: Result, first: Result, label: str | None, query: str | None
+) -> RankingData:
     """Read new data for a model of `source`, with labels and weights as `first` has them.
 
     They are scaled here if the scaling needs the whole query.
@@ -211,8 +258,13 @@ def _read(path: Path, model: Model, source: Result, first: Result, label: str | 
     read, judged = source.configuration["data"], first.configuration["data"]
     try:
         if reader_of(path) is not None:
-            settings |= {role: judged.get(role) for role in ("labels", "query_weight", "document_weight")}
-            settings |= {"label": label or judged.get("label"), "query": query or judged.get("query")}
+            settings |= {
+                role: judged.get(role) for role in ("labels", "query_weight", "document_weight")
+            }
+            settings |= {
+                "label": label or judged.get("label"),
+                "query": query or judged.get("query"),
+            }
             data = load_table(path, features=model.names, **settings)
         else:
             data = load_letor(path, zero_based=read.get("zero_based", False), **settings)
@@ -220,7 +272,9 @@ def _read(path: Path, model: Model, source: Result, first: Result, label: str | 
         fault, _, remedy = str(error).partition("; ")
         if not any(rule in remedy for rule in ("missing=", "labels = ", "to labels")):
             raise
-        raise ValueError(f"{fault}; change it, or run again with a rule for it in [data] of the problem file") from None
+        raise ValueError(
+            f"{fault}; change it, or run again with a rule for it in [data] of the problem file"
+        ) from None
     if model.scaling != PER_QUERY:
         return data
     return PER_QUERY.apply(data) if read["normalize"] == "query" else data.declared("query")

@@ -78,7 +78,9 @@ class TargetFront:
         if not len(F):
             return 0.0
         reference = [1.1] * self.front.shape[1]
-        volumes = [statistics.hypervolume(self.scaled(front), reference) for front in (F, self.front)]
+        volumes = [
+            statistics.hypervolume(self.scaled(front), reference) for front in (F, self.front)
+        ]
         return volumes[0] / volumes[1]
 
     def qualities(self, F: Matrix) -> dict[str, float]:
@@ -106,14 +108,18 @@ class SearchRun(Stored):
 
     F: list[list[float]]  # objectives, shape (n_members, n_objectives)
     X: list[list[float]]  # variables, shape (n_members, n_var); 0 and 1 for bits
-    entered: list[list[float]]  # when an individual joined the front: evaluations, trained rankers, and its objectives
+    entered: list[
+        list[float]
+    ]  # when an individual joined the front: evaluations, trained rankers, and its objectives
     n_evaluations: int
     n_trained: int
     seconds: float  # of processor time
 
     def front(self, most: float = np.inf, count: str = "evaluations") -> Matrix:
         """Return the front after `most` evaluations or trained rankers, shape (n_members, n_objectives)."""
-        rows = np.array(self.entered or np.empty((0, 2 * len(COUNTS))))  # no individual was feasible
+        rows = np.array(
+            self.entered or np.empty((0, 2 * len(COUNTS)))
+        )  # no individual was feasible
         points = rows[rows[:, COUNTS.index(count)] <= most, len(COUNTS) :]
         return np.asarray(points[moocore.is_nondominated(points)]) if len(points) else points
 
@@ -164,7 +170,13 @@ class SearchCell(Work):
 
     def identity(self) -> object:
         """Return names and descriptions of algorithm and problem, the number of evaluations, and the seed."""
-        return ["search 2", [self.algorithm_name, self.problem_name], *self.described, self.n_evaluations, self.seed]
+        return [
+            "search 2",
+            [self.algorithm_name, self.problem_name],
+            *self.described,
+            self.n_evaluations,
+            self.seed,
+        ]
 
     def read(self, path: Path) -> SearchRun:
         """Read the cell's file."""
@@ -192,9 +204,18 @@ class SearchCell(Work):
 
     def _search(self, termination: tuple[str, int]) -> TimedArchive:
         problem = deepcopy(self.problem)  # a stage has a cache, which no other run may use
-        algorithm = self.algorithm if isinstance(self.algorithm, Algorithm) else self.algorithm(problem)
+        algorithm = (
+            self.algorithm if isinstance(self.algorithm, Algorithm) else self.algorithm(problem)
+        )
         archive = TimedArchive(problem)
-        search(problem, algorithm, termination, seed=self.seed, archive=archive, progress=archive.synchronise)
+        search(
+            problem,
+            algorithm,
+            termination,
+            seed=self.seed,
+            archive=archive,
+            progress=archive.synchronise,
+        )
         return archive
 
 
@@ -247,7 +268,9 @@ class SearchStudy:
     ) -> None:
         check_at_least(1, n_evaluations=n_evaluations)
         check_at_least(1, MOST_CELLS, seeds=seeds)
-        self.algorithms = dict(algorithms if isinstance(algorithms, Mapping) else named_searches(algorithms))
+        self.algorithms = dict(
+            algorithms if isinstance(algorithms, Mapping) else named_searches(algorithms)
+        )
         for name, algorithm in self.algorithms.items():
             if getattr(algorithm, "problem", None) is not None:
                 raise ValueError(f"the algorithm {name} has been set up already; give a new one")
@@ -255,11 +278,26 @@ class SearchStudy:
         for problem in self.problems.values():
             vars(problem).pop("cache", None)  # pymoo keeps known fronts there
         self.out, self.n_evaluations, self.seeds = Path(out), n_evaluations, seeds
-        self._references = {name: np.asarray(front, float) for name, front in (targets or {}).items()}
-        of_problems = {name: identity_of(given, f"the problem {name}") for name, given in self.problems.items()}
-        of_searches = {name: identity_of(given, f"the algorithm {name}") for name, given in self.algorithms.items()}
+        self._references = {
+            name: np.asarray(front, float) for name, front in (targets or {}).items()
+        }
+        of_problems = {
+            name: identity_of(given, f"the problem {name}") for name, given in self.problems.items()
+        }
+        of_searches = {
+            name: identity_of(given, f"the algorithm {name}")
+            for name, given in self.algorithms.items()
+        }
         self._cells = [
-            SearchCell(name, problem, label, algorithm, n_evaluations, seed, (of_searches[label], of_problems[name]))
+            SearchCell(
+                name,
+                problem,
+                label,
+                algorithm,
+                n_evaluations,
+                seed,
+                (of_searches[label], of_problems[name]),
+            )
             for seed in range(seeds)
             for name, problem in self.problems.items()
             for label, algorithm in self.algorithms.items()
@@ -283,7 +321,9 @@ class SearchStudy:
         cells = self.cells()
         with Store(self.out) as store:
             run_cells(store, cells, workers=workers, dask=dask, retry_failed=True, done=done)
-            warn_of_failures(store.failures(cells), len(cells), f"The tracebacks are in {self.out / 'failures'}")
+            warn_of_failures(
+                store.failures(cells), len(cells), f"The tracebacks are in {self.out / 'failures'}"
+            )
         return self
 
     def runs(self) -> dict[SearchCell, SearchRun]:
@@ -299,7 +339,9 @@ class SearchStudy:
 
     def _target(self, name: str, fronts: Sequence[Sequence[Sequence[float]]]) -> TargetFront:
         if name in self._references:
-            return TargetFront(statistics.joint_front([self._references[name]]), "Reference front of long runs")
+            return TargetFront(
+                statistics.joint_front([self._references[name]]), "Reference front of long runs"
+            )
         if (proved := deepcopy(self.problems[name]).pareto_front()) is not None:
             return TargetFront(statistics.joint_front([proved]), "Proved front")
         of_runs: list[ArrayLike] = [np.empty((0, self.problems[name].n_obj)), *filter(len, fronts)]
@@ -328,9 +370,19 @@ class SearchStudy:
         targets, rows = self.targets(), []
         for cell, run in self.runs().items():
             front = run.front(self.n_evaluations if most is None else most, count)
-            row: dict[str, Any] = {"problem": cell.problem_name, "algorithm": cell.algorithm_name, "seed": cell.seed}
-            row |= {"members": len(front), "evaluations": run.n_evaluations, "trained": run.n_trained}
-            rows.append(row | {"seconds": run.seconds} | targets[cell.problem_name].qualities(front))
+            row: dict[str, Any] = {
+                "problem": cell.problem_name,
+                "algorithm": cell.algorithm_name,
+                "seed": cell.seed,
+            }
+            row |= {
+                "members": len(front),
+                "evaluations": run.n_evaluations,
+                "trained": run.n_trained,
+            }
+            rows.append(
+                row | {"seconds": run.seconds} | targets[cell.problem_name].qualities(front)
+            )
         return pd.DataFrame(rows)
 
     def anytime(self, problem: str, count: str = "evaluations", points: int = 60) -> pd.DataFrame:
@@ -342,14 +394,20 @@ class SearchStudy:
         check_choice(COUNTS, count=count)
         runs = {cell: run for cell, run in self.runs().items() if cell.problem_name == problem}
         target = self.targets()[problem]
-        steps = np.unique(np.geomspace(min(POPULATION, self.n_evaluations), self.n_evaluations, points).round())
+        steps = np.unique(
+            np.geomspace(min(POPULATION, self.n_evaluations), self.n_evaluations, points).round()
+        )
         curves = {
-            (cell.algorithm_name, cell.seed): [target.share(run.front(step, count)) for step in steps]
+            (cell.algorithm_name, cell.seed): [
+                target.share(run.front(step, count)) for step in steps
+            ]
             for cell, run in runs.items()
         }
         return pd.DataFrame(curves, index=pd.Index(steps, name=count))
 
-    def runtimes(self, targets: Sequence[float] = SHARES, count: str = "evaluations") -> pd.DataFrame:
+    def runtimes(
+        self, targets: Sequence[float] = SHARES, count: str = "evaluations"
+    ) -> pd.DataFrame:
         """Return after how many evaluations each run reached each target, a share of the target's hypervolume.
 
         Returns
@@ -361,18 +419,28 @@ class SearchStudy:
         check_choice(COUNTS, count=count)
         goals, rows = self.targets(), []
         for cell, run in self.runs().items():
-            all_of_run = min(self.n_evaluations, run.n_evaluations if count == COUNTS[0] else run.n_trained)
+            all_of_run = min(
+                self.n_evaluations, run.n_evaluations if count == COUNTS[0] else run.n_trained
+            )
             entered = np.array([row[COUNTS.index(count)] for row in run.entered])
             steps = np.unique(entered[entered <= all_of_run])
             volumes = [goals[cell.problem_name].share(run.front(step, count)) for step in steps]
             for target in targets:
-                first = int(np.searchsorted(np.maximum.accumulate(volumes), target)) if len(steps) else 0
+                first = (
+                    int(np.searchsorted(np.maximum.accumulate(volumes), target))
+                    if len(steps)
+                    else 0
+                )
                 reached = first < len(steps)
                 n = int(steps[first]) if reached else all_of_run
                 rows.append((cell.problem_name, cell.algorithm_name, cell.seed, target, reached, n))
-        return pd.DataFrame(rows, columns=["problem", "algorithm", "seed", "target", "reached", count])
+        return pd.DataFrame(
+            rows, columns=["problem", "algorithm", "seed", "target", "reached", count]
+        )
 
-    def expected_runtimes(self, targets: Sequence[float] = SHARES, count: str = "evaluations") -> pd.DataFrame:
+    def expected_runtimes(
+        self, targets: Sequence[float] = SHARES, count: str = "evaluations"
+    ) -> pd.DataFrame:
         """Return the expected running time to each target: a row for problem and target, a column for each algorithm.
 
         The evaluations of all runs until they reached the target or ended, divided by the number of runs that reached
@@ -387,7 +455,9 @@ class SearchStudy:
         expected = (runs[count].sum() / runs["reached"].sum().replace(0, np.nan)).fillna(np.inf)
         return expected.unstack("algorithm").reindex(columns=list(self.algorithms))
 
-    def tests(self, reference: str | None = None, quality: str = "hypervolume share") -> pd.DataFrame:
+    def tests(
+        self, reference: str | None = None, quality: str = "hypervolume share"
+    ) -> pd.DataFrame:
         """Compare each algorithm with a reference on each problem; the parameters are those of `table`.
 
         Returns
@@ -406,15 +476,25 @@ class SearchStudy:
         reference = reference or list(self.algorithms)[-1]
         check_choice(self.algorithms, reference=reference)
         values, rows = self._values(quality) * QUALITIES[quality], []
-        for (problem, runs), name in product(values.groupby(level=0, sort=False), values.columns.drop(reference)):
+        for (problem, runs), name in product(
+            values.groupby(level=0, sort=False), values.columns.drop(reference)
+        ):
             mine, theirs = runs[[name, reference]].dropna().to_numpy().T
             if n := len(mine):
                 step = np.median(mine - theirs) or np.mean(mine - theirs)
                 effect = scipy.stats.mannwhitneyu(mine, theirs).statistic / n**2
-                rows.append((problem, name, n, step, statistics.signed_rank_p(mine, theirs), effect))
-        tests = pd.DataFrame(rows, columns=["problem", "algorithm", "runs", "difference", "p", "A12"])
+                rows.append(
+                    (problem, name, n, step, statistics.signed_rank_p(mine, theirs), effect)
+                )
+        tests = pd.DataFrame(
+            rows, columns=["problem", "algorithm", "runs", "difference", "p", "A12"]
+        )
         tests.insert(5, "holm", statistics.holm(tests["p"]) if rows else [])
-        tests.insert(6, "sign", np.sign(tests["difference"]).where(tests["holm"] <= statistics.LEVEL, 0).map(SYMBOLS))
+        tests.insert(
+            6,
+            "sign",
+            np.sign(tests["difference"]).where(tests["holm"] <= statistics.LEVEL, 0).map(SYMBOLS),
+        )
         return tests
 
     def _values(self, quality: str) -> pd.DataFrame:
@@ -427,7 +507,9 @@ class SearchStudy:
         problems = [name for name in self.problems if name in values.index.levels[0]]
         return values.reindex(columns=list(self.algorithms)).loc[problems]
 
-    def table(self, reference: str | None = None, quality: str = "hypervolume share") -> pd.DataFrame:
+    def table(
+        self, reference: str | None = None, quality: str = "hypervolume share"
+    ) -> pd.DataFrame:
         """Return the table of medians: a row for each problem, a column for each algorithm.
 
         Parameters
@@ -447,7 +529,9 @@ class SearchStudy:
         tests = self.tests(reference, quality).set_index(["problem", "algorithm"])
         problems = self._values(quality).groupby(level="problem", sort=False)
         low, median, high = (problems.quantile(share) for share in (0.25, 0.5, 0.75))
-        ends = (" " + tests["sign"] + tests["A12"].map(" {:.2f}".format)).unstack("algorithm", fill_value="")
+        ends = (" " + tests["sign"] + tests["A12"].map(" {:.2f}".format)).unstack(
+            "algorithm", fill_value=""
+        )
         table = median.map("{:.4f}".format) + (high - low).map(" ({:.4f})".format)
         table += ends.reindex(index=table.index, columns=table.columns, fill_value="")
         table = table.mask(median.isna(), "no run")
@@ -465,7 +549,9 @@ class SearchStudy:
         medians = self._values("hypervolume share").groupby(level="problem").median().dropna(axis=1)
         fewest = statistics.FEWEST_BLOCKS if tested else 2
         if len(medians) < fewest or medians.shape[1] < 3:
-            raise NoResultsError(f"ranks need three searches on {fewest} problems; {len(medians)} problems have runs")
+            raise NoResultsError(
+                f"ranks need three searches on {fewest} problems; {len(medians)} problems have runs"
+            )
         test = statistics.friedman(medians.to_numpy())
         return [str(medians.columns[i]) for i in test.order], test
 
@@ -487,17 +573,30 @@ class SearchStudy:
         targets, said = self.targets(), [self.finding()]
         with suppress(NoResultsError):
             names, test = self.ranks()
-            ranked = ", ".join(f"{name} {rank:.1f}" for name, rank in zip(names, test.ranks, strict=True))
+            ranked = ", ".join(
+                f"{name} {rank:.1f}" for name, rank in zip(names, test.ranks, strict=True)
+            )
             too_few = test.n_blocks < statistics.FEWEST_BLOCKS
             few = f"; {test.n_blocks} problems are too few for a test of ranks" * too_few
             said.append(f"Mean ranks: {ranked}{few}")
         origins = pd.Series({name: target.origin for name, target in targets.items()})
-        said += [f"{origin}: {', '.join(mine.index)}" for origin, mine in origins.groupby(origins, sort=False)]
+        said += [
+            f"{origin}: {', '.join(mine.index)}"
+            for origin, mine in origins.groupby(origins, sort=False)
+        ]
         empty = sorted(
-            {f"{cell.problem_name}, {cell.algorithm_name}" for cell, run in self.runs().items() if not run.F}
+            {
+                f"{cell.problem_name}, {cell.algorithm_name}"
+                for cell, run in self.runs().items()
+                if not run.F
+            }
         )
-        said += [f"Runs without a feasible solution, hence a hypervolume of 0: {'; '.join(empty)}"] * bool(empty)
-        if "staircase" in self.algorithms and (seen := [name for name in targets if name in SUITES["moerank-6"]]):
+        said += [
+            f"Runs without a feasible solution, hence a hypervolume of 0: {'; '.join(empty)}"
+        ] * bool(empty)
+        if "staircase" in self.algorithms and (
+            seen := [name for name in targets if name in SUITES["moerank-6"]]
+        ):
             said.append(f"Staircase was developed on {', '.join(seen)}")
         return [f"{sentence}." for sentence in said]
 
@@ -568,14 +667,22 @@ def load_suite(
     check_choice(("error", "loss"), objective=objective)
     stored = json.loads((shipped_folder() / "reference_fronts.json").read_text(encoding="utf-8"))
     stages, references = {}, {}
-    for name in dict.fromkeys(problem for given in names for problem in SUITES.get(given, (given,))):
+    for name in dict.fromkeys(
+        problem for given in names for problem in SUITES.get(given, (given,))
+    ):
         problem = load_problem(name)
         train, validation, _ = problem.load_fold(1, data)
         backend, varying = RankRLS().tune(train, validation), varying_in_queries(train)
         train, metric = train.with_features(varying), problem.metric.make()
-        stage = FeatureSelection(train, backend, metric, objectives=("features", objective), adaptive=False)
+        stage = FeatureSelection(
+            train, backend, metric, objectives=("features", objective), adaptive=False
+        )
         stages[problem.name] = stage
         if objective == "error" and problem.name in stored:
-            packed = np.array([list(bytes.fromhex(string)) for string in stored[problem.name]], np.uint8)
-            references[problem.name] = stage.measure(np.unpackbits(packed, axis=1, count=stage.n_var).view(bool))
+            packed = np.array(
+                [list(bytes.fromhex(string)) for string in stored[problem.name]], np.uint8
+            )
+            references[problem.name] = stage.measure(
+                np.unpackbits(packed, axis=1, count=stage.n_var).view(bool)
+            )
     return stages, references

@@ -23,7 +23,15 @@ from moerank.mofsrank.objectives import FRONT, read_objectives
 from moerank.mofsrank.settings import STAGES, Section, given_settings
 from moerank.rankers import RankingEstimator, with_features
 from moerank.scikit_learn import clone
-from moerank.solvers import find_solver, is_code, make_solver, read_solver, solver_entry, solvers, written
+from moerank.solvers import (
+    find_solver,
+    is_code,
+    make_solver,
+    read_solver,
+    solver_entry,
+    solvers,
+    written,
+)
 
 # Parameters of an estimator that every run sets; results do not depend on them.
 SET_BY_RUN = ("memo", "progress", "resume", "workers")
@@ -39,7 +47,9 @@ def check_parameters(parameters: Parameters) -> Parameters:
     """Return the parameters; refuse `RUN_ARGUMENTS` and values that JSON cannot store."""
     for name in parameters:
         if name in RUN_ARGUMENTS:
-            raise ValueError(f"{name} belongs to a run, not to a method; options such as --seed and --workers set it")
+            raise ValueError(
+                f"{name} belongs to a run, not to a method; options such as --seed and --workers set it"
+            )
         try:
             json.dumps(parameters[name], allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
@@ -63,11 +73,17 @@ class Solver(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     name: str  # in the table of solvers; for an object its label
-    parameters: PlainParameters = Field(default_factory=dict)  # set by the user, and part of the label
+    parameters: PlainParameters = Field(
+        default_factory=dict
+    )  # set by the user, and part of the label
     given: Parameters | None = None  # the description of an object, see `of`
     defaults: PlainParameters = Field(default_factory=dict, exclude=True)  # from the problem file
-    tune: bool = Field(default=True, exclude=True)  # whether validation queries choose from its grid
-    source: Any = Field(default=None, exclude=True, repr=False)  # the object; None if loaded from a folder
+    tune: bool = Field(
+        default=True, exclude=True
+    )  # whether validation queries choose from its grid
+    source: Any = Field(
+        default=None, exclude=True, repr=False
+    )  # the object; None if loaded from a folder
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -87,7 +103,9 @@ class Solver(BaseModel):
         return cls(name=name, parameters=parameters)
 
     @classmethod
-    def of(cls, source: Any, name: str | None = None, *, own: bool = False, tune: bool = True) -> Self:
+    def of(
+        cls, source: Any, name: str | None = None, *, own: bool = False, tune: bool = True
+    ) -> Self:
         """Return an estimator, or a function ``make(problem, seed)`` that returns one, as a solver.
 
         `name` is the label in tables, by default the name of the class or function. It must not be a name in the table
@@ -131,7 +149,9 @@ class Solver(BaseModel):
     def seeded(self) -> bool:
         """Whether the result depends on the seed; True for a solver of a plug-in that is not installed here."""
         if self.given is not None:
-            return self.given.get("parameters", {"random_state": None}).get("random_state", 0) is None
+            return (
+                self.given.get("parameters", {"random_state": None}).get("random_state", 0) is None
+            )
         entry = solver_entry(self.name)
         return entry is None or "seed" in entry.needs
 
@@ -158,7 +178,11 @@ class Solver(BaseModel):
 
     def refuse_limits(self, limits: Iterable[str], takes: Mapping[str, Any]) -> None:
         """Refuse limits on features that a solver with these parameters cannot keep."""
-        foreign = [] if "limits" in takes else [name for name in limits if name not in (*takes, "exclude")]
+        foreign = (
+            []
+            if "limits" in takes
+            else [name for name in limits if name not in (*takes, "exclude")]
+        )
         if foreign:
             raise ValueError(
                 f"{self.label} cannot keep [features] {', '.join(foreign)}: it has its own rules for selection; use "
@@ -205,11 +229,18 @@ class Solver(BaseModel):
         offered = {name: value for name, value in defaults.items() if name in parameters}
         offered = {name: offered[name] for name in offered if ours or name in SET_BY_RUN}
         for key, value in made.get_params(deep=True).items():
-            if (name := key.rpartition("__")[2], value) in (("metric", None), ("objectives", FRONT)):
+            if (name := key.rpartition("__")[2], value) in (
+                ("metric", None),
+                ("objectives", FRONT),
+            ):
                 offered[key] = defaults[name]
         if "backend" in changed:  # it is not tuned already
             offered.pop("tune", None)
-        made.set_params(**merged_tables(offered, {**changed, **{n: offered[n] for n in SET_BY_RUN if n in offered}}))
+        made.set_params(
+            **merged_tables(
+                offered, {**changed, **{n: offered[n] for n in SET_BY_RUN if n in offered}}
+            )
+        )
         return with_features(made)
 
 
@@ -239,7 +270,11 @@ def merged_tables(offered: Parameters, own: Parameters) -> Parameters:
 def _goal(name: str, value: Any) -> str | None:
     """Return a metric or objectives as a text; None if another library means something else by the parameter."""
     try:
-        return as_metric(value).name if name == "metric" else ", ".join(map(repr, read_objectives(value)))
+        return (
+            as_metric(value).name
+            if name == "metric"
+            else ", ".join(map(repr, read_objectives(value)))
+        )
     except (TypeError, ValueError):
         return None
 
@@ -277,18 +312,26 @@ def ablations(base: str, parts: Iterable[str] = ()) -> dict[str, str]:
     entry = find_solver(name, given)
     arguments = {**entry.defaults(), **entry.settled(given)}
     if "feature_selection" not in arguments:
-        raise ValueError(f"{name} has no parts to leave out; ablate mofsrank, or another search of its family")
+        raise ValueError(
+            f"{name} has no parts to leave out; ablate mofsrank, or another search of its family"
+        )
     algorithm, options = read_solver(str(arguments["algorithm"]))
     own = BIT_SEARCHES[algorithm].parts if algorithm in BIT_SEARCHES else ()
     able: dict[str, str] = {}
     for part in (*SWITCHES, *(part for part in own if part not in SWITCHES)):
-        changes = {key: value for key, value in SWITCHES.get(part, {}).items() if arguments[key] is not False}
+        changes = {
+            key: value
+            for key, value in SWITCHES.get(part, {}).items()
+            if arguments[key] is not False
+        }
         variant, parameters = name, given
         if part in own:
             variant, parameters = "mofsrank", entry.settled(given)  # the name may fix the algorithm
             changes = {key: changes[key] for key in STAGES[::2] if key in changes}
             left_out = [*listed(options.get("without")), part]
-            changes["algorithm"] = f"{algorithm}[without={written(left_out if len(left_out) > 1 else part)}]"
+            changes["algorithm"] = (
+                f"{algorithm}[without={written(left_out if len(left_out) > 1 else part)}]"
+            )
         elif algorithm in BIT_SEARCHES and part in _OPERATORS:
             continue
         if changes:
@@ -301,7 +344,9 @@ def ablations(base: str, parts: Iterable[str] = ()) -> dict[str, str]:
 
 
 def _is_estimator(source: object) -> bool:
-    return all(callable(getattr(source, method, None)) for method in ("fit", "predict", "get_params"))
+    return all(
+        callable(getattr(source, method, None)) for method in ("fit", "predict", "get_params")
+    )
 
 
 def identity_of(value: object, where: str, *, without: tuple[str, ...] = ()) -> Any:
@@ -337,7 +382,11 @@ def identity_of(value: object, where: str, *, without: tuple[str, ...] = ()) -> 
     """
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, bool | str | int) or (isinstance(value, float) and isfinite(value)):
+    if (
+        value is None
+        or isinstance(value, bool | str | int)
+        or (isinstance(value, float) and isfinite(value))
+    ):
         return value
     if isinstance(value, RankingData):
         return {"data": data_digest(value)}
@@ -346,9 +395,15 @@ def identity_of(value: object, where: str, *, without: tuple[str, ...] = ()) -> 
     if isinstance(value, list | tuple):
         return [identity_of(entry, where) for entry in value]
     if isinstance(value, partial | MethodType):
-        parts = (value.func, value.args, value.keywords) if isinstance(value, partial) else value.__reduce__()[1]
+        parts = (
+            (value.func, value.args, value.keywords)
+            if isinstance(value, partial)
+            else value.__reduce__()[1]
+        )
         return {type(value).__name__: identity_of(parts, where)}
-    if isinstance(value, type | FunctionType) or isinstance(getattr(value, "py_func", None), FunctionType):
+    if isinstance(value, type | FunctionType) or isinstance(
+        getattr(value, "py_func", None), FunctionType
+    ):
         return _code(value, where)
     return _object(value, where, without)
 
@@ -371,7 +426,12 @@ def _object(value: Any, where: str, without: tuple[str, ...]) -> Any:
             name = type(value).__name__
             raise ValueError(f"{where} is a {name}, which has no stable description") from None
     state = {name: entry for name, entry in state.items() if name not in without}
-    return {**kind, "parameters": {name: identity_of(entry, f"{where}, {name},") for name, entry in state.items()}}
+    return {
+        **kind,
+        "parameters": {
+            name: identity_of(entry, f"{where}, {name},") for name, entry in state.items()
+        },
+    }
 
 
 def _code(value: Any, where: str) -> Any:
@@ -390,7 +450,11 @@ def _code(value: Any, where: str) -> Any:
                 f"{where}: the source text of {name} cannot be read; move it to a file, or set {name}.version"
             ) from None
     if isinstance(value, FunctionType):
-        enclosed = [cell.cell_contents for cell in value.__closure__ or () if cell.cell_contents is not value]
+        enclosed = [
+            cell.cell_contents
+            for cell in value.__closure__ or ()
+            if cell.cell_contents is not value
+        ]
         values = [value.__defaults__, value.__kwdefaults__, enclosed]
         described["values"] = digest_of(identity_of(values, f"{where}, a value in it"))
     return described
@@ -403,8 +467,15 @@ def files_of_code(description: object) -> set[str]:
     modules, entries = [], description
     if isinstance(description, Mapping):
         entries = list(description.values())
-        modules = [description.get("module"), *(key.partition(":")[0] for key in description if is_code(key))]
-    files = {getattr(sys.modules.get(name), "__file__", None) for name in modules if isinstance(name, str)}
+        modules = [
+            description.get("module"),
+            *(key.partition(":")[0] for key in description if is_code(key)),
+        ]
+    files = {
+        getattr(sys.modules.get(name), "__file__", None)
+        for name in modules
+        if isinstance(name, str)
+    }
     return {file for file in files if file}.union(*map(files_of_code, entries))
 
 
@@ -423,6 +494,16 @@ def data_digest(data: RankingData) -> str:
 
     O(bytes of the data), at about 0.5 GB/s.
     """
-    arrays = (data.X, data.y, np.asarray(data.qid), data.n_missing, data.query_weights, data.document_weights)
-    about = identity_of([data.given_names, str(data.missing), data.scaling, data.costs], f"the features of {data.name}")
+    arrays = (
+        data.X,
+        data.y,
+        np.asarray(data.qid),
+        data.n_missing,
+        data.query_weights,
+        data.document_weights,
+    )
+    about = identity_of(
+        [data.given_names, str(data.missing), data.scaling, data.costs],
+        f"the features of {data.name}",
+    )
     return digest_of([*map(joblib.hash, arrays), about])

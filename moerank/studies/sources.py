@@ -7,8 +7,23 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
-from moerank.data import RankingData, load_digits_fold, load_fold, load_planted_fold, load_shop_fold, load_web_fold
-from moerank.data.folds import MOST_FOLDS, MOST_LABELS, MOST_SEED, N_FOLDS, count_folds, deal_queries, split_queries
+from moerank.data import (
+    RankingData,
+    load_digits_fold,
+    load_fold,
+    load_planted_fold,
+    load_shop_fold,
+    load_web_fold,
+)
+from moerank.data.folds import (
+    MOST_FOLDS,
+    MOST_LABELS,
+    MOST_SEED,
+    N_FOLDS,
+    count_folds,
+    deal_queries,
+    split_queries,
+)
 from moerank.data.ranking_data import Fold
 from moerank.data.read.letor import files_beside, load_letor
 from moerank.data.read.table import checked_labels_rule, load_table, load_table_fold
@@ -21,7 +36,9 @@ def shipped_folder() -> Path:
     """Return the folder of the problem files that come with the package."""
     package = Path(__file__).parents[1]
     # A wheel has the folder inside the package, a checkout next to it.
-    return next(path for path in (package / "problems", package.parent / "problems") if path.is_dir())
+    return next(
+        path for path in (package / "problems", package.parent / "problems") if path.is_dir()
+    )
 
 
 # The folders to search for data: that of the problem file, if there is one, then folders of data.
@@ -64,12 +81,17 @@ class DataSection(Section):
 
     normalize: Literal["none", "query", "minmax", "standard"] = "none"
     scaled: Literal["query"] | None = None
-    grid: tuple[Annotated[int, Field(strict=True, ge=1)], Annotated[int, Field(strict=True, ge=1)]] | None = None
+    grid: (
+        tuple[Annotated[int, Field(strict=True, ge=1)], Annotated[int, Field(strict=True, ge=1)]]
+        | None
+    ) = None
 
     @model_validator(mode="after")
     def _is_scaled_once(self) -> Self:
         if self.scaled is not None and self.normalize != "none":
-            raise ValueError('scaled = "query" says that the features are scaled, so normalize must not scale them')
+            raise ValueError(
+                'scaled = "query" says that the features are scaled, so normalize must not scale them'
+            )
         return self
 
     @property
@@ -83,7 +105,10 @@ class DataSection(Section):
 
     def read(self, fold: int, folders: Folders) -> Fold:
         """Return the parts of a fold; the same data are read once, whether for a run or for the cells of a study."""
-        states = [(file, file.stat().st_size, file.stat().st_mtime_ns) for file in self.files(fold, folders)]
+        states = [
+            (file, file.stat().st_size, file.stat().st_mtime_ns)
+            for file in self.files(fold, folders)
+        ]
         key = self.model_dump_json(), fold, tuple(states)
         train, vali, test = _last_fold.get(key) or self._read(fold, folders)
         _last_fold.clear()
@@ -134,14 +159,18 @@ class Split(Section):
     @model_validator(mode="after")
     def _is_possible(self) -> Self:
         if self.folds is not None and (self.validation is not None or self.test is not None):
-            raise ValueError("folds deals the queries into equal parts, validation and test are shares; give one kind")
+            raise ValueError(
+                "folds deals the queries into equal parts, validation and test are shares; give one kind"
+            )
         return self
 
     def parts(self, data: RankingData, fold: int) -> Fold:
         """Return the parts of a fold."""
         if self.folds is not None:
             return deal_queries(data, fold, self.folds, seed=self.seed)
-        validation, test = (0.2 if share is None else share for share in (self.validation, self.test))
+        validation, test = (
+            0.2 if share is None else share for share in (self.validation, self.test)
+        )
         return split_queries(data, validation, test, seed=self.seed)
 
 
@@ -165,7 +194,9 @@ class FileData(DataSection):
         The precision of the features; by default as `load_letor` and `load_table` have it.
     """
 
-    readers: ClassVar[tuple[Callable[..., Fold], Callable[..., RankingData]]]  # for a fold and for one file
+    readers: ClassVar[
+        tuple[Callable[..., Fold], Callable[..., RankingData]]
+    ]  # for a fold and for one file
 
     folder: str | None = None
     file: str | None = None
@@ -198,8 +229,14 @@ class FileData(DataSection):
             )
         split, is_letor = self.split, self.readers[0] is load_fold
         if self.file is not None and split is None:
-            raise ValueError("file needs split = {validation = 0.2, test = 0.2} or split = {folds = 5}")
-        if self.file is None and split and not (is_letor and split.validation and not split.test and not split.folds):
+            raise ValueError(
+                "file needs split = {validation = 0.2, test = 0.2} or split = {folds = 5}"
+            )
+        if (
+            self.file is None
+            and split
+            and not (is_letor and split.validation and not split.test and not split.folds)
+        ):
             raise ValueError(
                 "split is for one file; the files of a folder are already split, but if LETOR files lack a validation "
                 "part, split = {validation = 0.2} draws one"
@@ -215,21 +252,33 @@ class FileData(DataSection):
     def _read(self, fold: int, folders: Folders) -> Fold:
         path, (read_fold, read_file) = self._path(folders, fold), self.readers
         own = type(self).model_fields.keys() - FileData.model_fields.keys() - {"source"}
-        settings = self.model_dump(include={*own, "missing", "missing_values", "dtype"}, exclude_defaults=True)
+        settings = self.model_dump(
+            include={*own, "missing", "missing_values", "dtype"}, exclude_defaults=True
+        )
         if self.file is not None and self.split is not None:
             return self.split.parts(read_file(path, **settings), fold)
-        drawn = {} if self.split is None else {"validation": self.split.validation, "seed": self.split.seed}
+        drawn = (
+            {}
+            if self.split is None
+            else {"validation": self.split.validation, "seed": self.split.seed}
+        )
         return read_fold(path, **settings, **drawn)
 
     def files(self, fold: int, folders: Folders) -> list[Path]:
         """Return the files that a fold is read from."""
         path = self._path(folders, fold)
-        return [file for file in path.iterdir() if file.is_file()] if path.is_dir() else [path, *files_beside(path)]
+        return (
+            [file for file in path.iterdir() if file.is_file()]
+            if path.is_dir()
+            else [path, *files_beside(path)]
+        )
 
     def _path(self, folders: Folders, fold: int | None = None) -> Path:
         """Return the path of the file, or of the folder of one fold or of all folds."""
         name = str(self.file or self.folder)
-        remedy = f"set the folder that holds {name} with --data or the environment variable MOERANK_DATA"
+        remedy = (
+            f"set the folder that holds {name} with --data or the environment variable MOERANK_DATA"
+        )
         how = f"download {self.origin}, and" if self.origin else "correct its name, or"
         path = find_data(name, folders, f"{how} {remedy}")
         return path / f"Fold{fold}" if fold is not None and count_folds(path) else path
@@ -277,7 +326,9 @@ class TableData(FileData):
     document: str | None = None
     query_weight: str | None = None
     document_weight: str | None = None
-    labels: Annotated[dict[str, int] | tuple[float, ...], BeforeValidator(checked_labels_rule)] | None = None
+    labels: (
+        Annotated[dict[str, int] | tuple[float, ...], BeforeValidator(checked_labels_rule)] | None
+    ) = None
 
 
 # Training, validation and test part, several such folds, or one table to split.
@@ -339,9 +390,15 @@ def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
     elif split is not None:
         raise ValueError("split is for one RankingData, but these data are already split")
     else:
-        is_fold = isinstance(data, tuple | list) and any(isinstance(part, RankingData) for part in data)
-        held = tuple(map(_fold, data if isinstance(data, tuple | list) and data and not is_fold else [data]))
-    digest = hashlib.blake2b("".join(data_digest(part) for fold in held for part in fold).encode(), digest_size=16)
+        is_fold = isinstance(data, tuple | list) and any(
+            isinstance(part, RankingData) for part in data
+        )
+        held = tuple(
+            map(_fold, data if isinstance(data, tuple | list) and data and not is_fold else [data])
+        )
+    digest = hashlib.blake2b(
+        "".join(data_digest(part) for fold in held for part in fold).encode(), digest_size=16
+    )
     about = {**settings, "source": "memory", "digest": digest.hexdigest(), "folds": len(held)}
     section = MemoryData.model_validate(about)
     section._held, section._ids_agree = held, _ids_agree([test for _, _, test in held])
@@ -352,7 +409,9 @@ def _ids_agree(parts: Sequence[RankingData]) -> bool:
     """Whether queries of several parts with the same id have the same rows; otherwise each part numbers its own."""
     rows: dict[Any, int] = {}
     for part in parts if len(parts) > 1 else ():
-        for query, begin, end in zip(part.qid[part.offsets[:-1]], part.offsets[:-1], part.offsets[1:], strict=True):
+        for query, begin, end in zip(
+            part.qid[part.offsets[:-1]], part.offsets[:-1], part.offsets[1:], strict=True
+        ):
             content = hash((part.X[begin:end].tobytes(), part.y[begin:end].tobytes()))
             if rows.setdefault(query, content) != content:
                 return False
@@ -360,8 +419,14 @@ def _ids_agree(parts: Sequence[RankingData]) -> bool:
 
 
 def _fold(parts: object) -> Fold:
-    if not isinstance(parts, tuple | list) or len(parts) != 3 or not all(isinstance(p, RankingData) for p in parts):
-        raise ValueError("a fold in memory is a tuple of three RankingData; give several folds as a list of tuples")
+    if (
+        not isinstance(parts, tuple | list)
+        or len(parts) != 3
+        or not all(isinstance(p, RankingData) for p in parts)
+    ):
+        raise ValueError(
+            "a fold in memory is a tuple of three RankingData; give several folds as a list of tuples"
+        )
     train, validation, test = parts
     for part in (validation, test):
         if part.feature_names != train.feature_names:
@@ -375,7 +440,9 @@ class MadeData(DataSection):
     make: ClassVar[Callable[..., Fold]]
 
     def _read(self, fold: int, folders: Folders) -> Fold:
-        return type(self).make(fold, **self.model_dump(exclude={"source", *DataSection.model_fields}))
+        return type(self).make(
+            fold, **self.model_dump(exclude={"source", *DataSection.model_fields})
+        )
 
 
 class DigitsData(MadeData):
@@ -426,5 +493,6 @@ class WebData(DataSection):
 
 
 Data = Annotated[
-    DigitsData | PlantedData | ShopData | WebData | LetorData | TableData | MemoryData, Field(discriminator="source")
+    DigitsData | PlantedData | ShopData | WebData | LetorData | TableData | MemoryData,
+    Field(discriminator="source"),
 ]

@@ -55,7 +55,10 @@ class Cell(Work):
     def identity(self) -> Json:
         """Return all that can be seen of what determines the result, as plain JSON values."""
         solver = self.problem.spec(self.solver)
-        return {"format": FORMAT, **configuration(self.problem, self.fold, solver, self.seed, baselines=False)}
+        return {
+            "format": FORMAT,
+            **configuration(self.problem, self.fold, solver, self.seed, baselines=False),
+        }
 
     def run(self, data: str | Path | None) -> Result:
         """Run the solver on the fold, with the files in the folder `data`."""
@@ -74,7 +77,11 @@ class Cell(Work):
 MOST_CELLS = 10**6
 
 RequestedProblems: TypeAlias = (
-    str | Path | Problem | Sequence[str | Path | Problem] | Mapping[str, str | Path | Problem | InMemory]
+    str
+    | Path
+    | Problem
+    | Sequence[str | Path | Problem]
+    | Mapping[str, str | Path | Problem | InMemory]
 )
 
 # A name, an estimator, several of these, or a mapping of labels to names, estimators and functions.
@@ -88,16 +95,24 @@ class Grid(Section):
     solvers: tuple[Solver, ...]
     folds: tuple[Annotated[int, Field(strict=True, ge=1, le=MOST_FOLDS)], ...]
     seeds: Annotated[int, Field(strict=True, ge=1, le=MOST_CELLS)]
-    ablation: dict[str, str] = Field(default_factory=dict)  # names of its solvers by label, the base first
+    ablation: dict[str, str] = Field(
+        default_factory=dict
+    )  # names of its solvers by label, the base first
 
     @model_validator(mode="after")
     def _has_a_cell_but_not_too_many(self) -> Self:
         n_drawn = sum(solver.seeded for solver in self.solvers)
-        n_cells = len(self.problems) * len(self.folds) * (len(self.solvers) + (self.seeds - 1) * n_drawn)
+        n_cells = (
+            len(self.problems) * len(self.folds) * (len(self.solvers) + (self.seeds - 1) * n_drawn)
+        )
         if not n_cells:
-            raise ValueError("a study needs a problem, a solver and a fold; moerank solvers lists the solvers")
+            raise ValueError(
+                "a study needs a problem, a solver and a fold; moerank solvers lists the solvers"
+            )
         if n_cells > MOST_CELLS:
-            raise ValueError(f"a study has at most {MOST_CELLS:,} cells, not {n_cells:,}; divide it into several")
+            raise ValueError(
+                f"a study has at most {MOST_CELLS:,} cells, not {n_cells:,}; divide it into several"
+            )
         return self
 
     def cells(self) -> list[Cell]:
@@ -119,7 +134,11 @@ def read_problems(requested: RequestedProblems, settings: Mapping[str, object]) 
     """
     if isinstance(requested, str | Path | Problem | RankingData):
         requested = [requested]
-    named = requested.items() if isinstance(requested, Mapping) else ((None, given) for given in requested)
+    named = (
+        requested.items()
+        if isinstance(requested, Mapping)
+        else ((None, given) for given in requested)
+    )
     problems = [_problem(given, settings, name) for name, given in named]
     return _distinct(problems, "two problems are called {}; give one of them another name")
 
@@ -129,8 +148,15 @@ def read_solvers(requested: RequestedSolvers, **given_as: bool) -> list[Solver]:
     if isinstance(requested, Mapping):
         solvers = [_solver(given, name, **given_as) for name, given in requested.items()]
     else:
-        several = requested if isinstance(requested, Sequence) and not isinstance(requested, str) else [requested]
-        every = [solver_table() if isinstance(given, str) and given == "all" else (given,) for given in several]
+        several = (
+            requested
+            if isinstance(requested, Sequence) and not isinstance(requested, str)
+            else [requested]
+        )
+        every = [
+            solver_table() if isinstance(given, str) and given == "all" else (given,)
+            for given in several
+        ]
         solvers = [_solver(given, None, **given_as) for given in chain.from_iterable(every)]
     return _distinct(solvers, TWO_SOLVERS)
 
@@ -145,14 +171,18 @@ def _distinct(things: Iterable[ProblemOrSolver], refusal: str) -> list[ProblemOr
     first: dict[str, tuple[ProblemOrSolver, object]] = {}
     for thing in things:
         name, identity = (
-            (thing.name, thing.configuration()) if isinstance(thing, Problem) else (thing.label, thing.settings)
+            (thing.name, thing.configuration())
+            if isinstance(thing, Problem)
+            else (thing.label, thing.settings)
         )
         if first.setdefault(name, (thing, identity))[1] != identity:
             raise ValueError(refusal.format(name))
     return [thing for thing, _ in first.values()]
 
 
-def folds_of(problem: Problem, requested: tuple[int, ...] | None, data: str | Path | None) -> tuple[int, ...]:
+def folds_of(
+    problem: Problem, requested: tuple[int, ...] | None, data: str | Path | None
+) -> tuple[int, ...]:
     """Return the requested folds of a problem, by default all; refuse folds that do not exist."""
     try:
         n_folds = problem.n_folds(data)
@@ -164,11 +194,18 @@ def folds_of(problem: Problem, requested: tuple[int, ...] | None, data: str | Pa
     return tuple(sorted(set(folds)))
 
 
-def check_names(folder: Path, grids: list[Grid], problems: Iterable[Problem], solvers: Iterable[Solver]) -> None:
+def check_names(
+    folder: Path, grids: list[Grid], problems: Iterable[Problem], solvers: Iterable[Solver]
+) -> None:
     """Refuse a folder whose study has a different problem or solver with the name of one of these."""
     other = f"{folder} holds another {{}} {{{{}}}}, with other code or settings; choose another folder or another name"
-    _distinct([*(problem for grid in grids for problem in grid.problems), *problems], other.format("problem"))
-    _distinct([*(solver for grid in grids for solver in grid.solvers), *solvers], other.format("solver"))
+    _distinct(
+        [*(problem for grid in grids for problem in grid.problems), *problems],
+        other.format("problem"),
+    )
+    _distinct(
+        [*(solver for grid in grids for solver in grid.solvers), *solvers], other.format("solver")
+    )
 
 
 class Requests(Stored):
@@ -189,9 +226,15 @@ def read_grids(path: Path) -> list[Grid]:
 def _problem(given: Any, settings: Mapping[str, object], name: str | None) -> Problem:
     if not isinstance(given, str | Path | Problem):
         if name is None:
-            raise ValueError("data in memory need a name: problems={'name': (train, validation, test)}")
+            raise ValueError(
+                "data in memory need a name: problems={'name': (train, validation, test)}"
+            )
         return make_problem(name, given, settings)
-    problem = with_settings(given, settings) if isinstance(given, Problem) else load_problem(given, settings)
+    problem = (
+        with_settings(given, settings)
+        if isinstance(given, Problem)
+        else load_problem(given, settings)
+    )
     return problem if name is None else with_settings(problem, {"name": name})
 
 
@@ -202,7 +245,9 @@ def _solver(given: object, name: str | None = None, **given_as: bool) -> Solver:
         return Solver.of(given, name, **given_as)
     spec = Solver.parse(given)
     if name not in (None, spec.label):
-        raise ValueError(f"{given} keeps its name: solvers={{{spec.label!r}: {given!r}}}; an estimator can have any")
+        raise ValueError(
+            f"{given} keeps its name: solvers={{{spec.label!r}: {given!r}}}; an estimator can have any"
+        )
     return spec
 
 
@@ -280,21 +325,36 @@ class Study:
     ) -> None:
         check_at_least(1, MOST_CELLS, seeds=seeds)
         given_as = {"own": own, "tune": tune}
-        asked = ablate if isinstance(ablate, Mapping) else {} if ablate is None else {"base": ablate}  # refused below
-        named = [(name, given if isinstance(given, str) else {name: given}) for name, given in asked.items()]
+        asked = (
+            ablate if isinstance(ablate, Mapping) else {} if ablate is None else {"base": ablate}
+        )  # refused below
+        named = [
+            (name, given if isinstance(given, str) else {name: given})
+            for name, given in asked.items()
+        ]
         parts = [read_solvers(given, **given_as)[0] for _, given in named]
         ablation = {solver.label: name for solver, (name, _) in zip(parts, named, strict=True)}
         if parts and len(ablation) < max(2, len(parts)):
-            raise ValueError("ablate needs a base and other solvers: {'base': 'mofsrank', 'without ensemble': …}")
+            raise ValueError(
+                "ablate needs a base and other solvers: {'base': 'mofsrank', 'without ensemble': …}"
+            )
         distinct = tuple(_distinct([*read_solvers(solvers, **given_as), *parts], TWO_SOLVERS))
-        requested = None if folds is None else tuple(folds) if isinstance(folds, Iterable) else (folds,)
+        requested = (
+            None if folds is None else tuple(folds) if isinstance(folds, Iterable) else (folds,)
+        )
         named_folds: dict[tuple[int, ...], list[Problem]] = {}
         for problem in read_problems(problems, settings or {}):
             named_folds.setdefault(folds_of(problem, requested, data), []).append(problem)
         self.out, self.data = Path(out), data
         with refusing(first_mistake):
             self._grids = [
-                Grid(problems=tuple(group), solvers=distinct, folds=chosen, seeds=seeds, ablation=ablation)
+                Grid(
+                    problems=tuple(group),
+                    solvers=distinct,
+                    folds=chosen,
+                    seeds=seeds,
+                    ablation=ablation,
+                )
                 for chosen, group in (named_folds or {(): []}).items()
             ]
 
@@ -317,12 +377,16 @@ class Study:
     @property
     def problems(self) -> list[Problem]:
         """The problems of the study."""
-        return list({problem.name: problem for grid in self._grids for problem in grid.problems}.values())
+        return list(
+            {problem.name: problem for grid in self._grids for problem in grid.problems}.values()
+        )
 
     @property
     def solvers(self) -> list[Solver]:
         """The solvers of the study."""
-        return list({solver.label: solver for grid in self._grids for solver in grid.solvers}.values())
+        return list(
+            {solver.label: solver for grid in self._grids for solver in grid.solvers}.values()
+        )
 
     @property
     def ablations(self) -> list[dict[str, str]]:
@@ -385,12 +449,24 @@ class Study:
             finished, failed = store.done()
             for remark in self.newer_files():
                 warnings.warn(remark, stacklevel=2)
-            for cell in cells:  # a folder does not store data and solvers that were given as objects
+            for (
+                cell
+            ) in cells:  # a folder does not store data and solvers that were given as objects
                 is_open = cell.key not in finished and (retry_failed or cell.key not in failed)
-                for name, given in ((cell.solver.label, cell.solver), (cell.problem.name, cell.problem.data)):
+                for name, given in (
+                    (cell.solver.label, cell.solver),
+                    (cell.problem.name, cell.problem.data),
+                ):
                     if is_open and not given.is_held:
-                        raise ValueError(f"{name} was given as a Python object; pass it to Study again to run it")
-            run: dict[str, Any] = {"workers": workers, "dask": dask, "data": self.data, "retry_failed": retry_failed}
+                        raise ValueError(
+                            f"{name} was given as a Python object; pass it to Study again to run it"
+                        )
+            run: dict[str, Any] = {
+                "workers": workers,
+                "dask": dask,
+                "data": self.data,
+                "retry_failed": retry_failed,
+            }
             run_cells(store, cells, **run, done=done)
         remedy = (
             "Study.failures() returns all of them with tracebacks, and run(retry_failed=True) runs them again; code "
@@ -408,7 +484,9 @@ class Study:
     def newer_files(self) -> list[str]:
         """Return sentences on data, and modules of solvers or settings, that changed after results from them."""
         files: dict[tuple[str, str, int], set[str]] = {}
-        results: dict[tuple[str, str, str], list[float]] = {}  # the times of those that come from a file
+        results: dict[
+            tuple[str, str, str], list[float]
+        ] = {}  # the times of those that come from a file
         for cell in (cell for cell, state in self.states().items() if state == "finished"):
             written = (self.out / "cells" / f"{cell.key}.json").stat().st_mtime
             code, data = ("code", cell.solver.label, 0), ("data", cell.problem.name, cell.fold)
@@ -418,7 +496,9 @@ class Study:
                 files[data] = set()
                 with suppress(FileNotFoundError):  # whoever has the results need not have the data
                     files[data] = set(map(str, cell.problem.files(cell.fold, self.data)))
-            for kind, name, file in ((*key[:2], file) for key in (code, data) for file in files[key]):
+            for kind, name, file in (
+                (*key[:2], file) for key in (code, data) for file in files[key]
+            ):
                 results.setdefault((file, kind, name), []).append(written)
         remarks = []
         for (file, kind, name), times in results.items():
@@ -457,8 +537,13 @@ class Study:
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the report of ``moerank report`` as one web page, by default ``report.html`` in the folder."""
-        path, report = Path(path or self.out / "report.html"), resolve_name("moerank.reports.study_report:Report")
-        replace_file(path, resolve_name("moerank.reports.rendering:html_report")(report(self)).encode())
+        path, report = (
+            Path(path or self.out / "report.html"),
+            resolve_name("moerank.reports.study_report:Report"),
+        )
+        replace_file(
+            path, resolve_name("moerank.reports.rendering:html_report")(report(self)).encode()
+        )
         return path
 
 
@@ -467,7 +552,9 @@ def warn_of_failures(failed: Mapping[Any, Json], n_cells: int, remedy: str) -> N
     if failed:
         cell = next(iter(failed))
         first = f"{cell.label}: {failed[cell]['error']}"
-        warnings.warn(f"{len(failed):,} of {n_cells:,} cells failed, first {first}. {remedy}", stacklevel=3)
+        warnings.warn(
+            f"{len(failed):,} of {n_cells:,} cells failed, first {first}. {remedy}", stacklevel=3
+        )
 
 
 def read_results(folder: str | Path, *, members: bool = False) -> pd.DataFrame:

@@ -63,7 +63,9 @@ def thresholds(column: ArrayLike, n_bins: int, single: ArrayLike | None = None) 
     is_last = np.append((ordered[1:] != ordered[:-1]) & (single[1:] != single[:-1]), False)
     last = np.flatnonzero(is_last)  # of the documents on the left of each possible threshold
     if len(last) > n_bins:
-        wanted = np.ceil(len(ordered) * np.arange(1, n_bins + 1) / (n_bins + 1)).astype(np.int64) - 1
+        wanted = (
+            np.ceil(len(ordered) * np.arange(1, n_bins + 1) / (n_bins + 1)).astype(np.int64) - 1
+        )
         position = np.unique(np.searchsorted(last, wanted))
         last = last[position[position < len(last)]]
     rows = np.stack([last, last + 1])
@@ -75,7 +77,10 @@ def between(values: Floats, single: Floats) -> Vector:
 
     The middle is a number of single precision where one is there, so that it stays the same when it is rounded.
     """
-    low, high = np.maximum(values[0], single[0], dtype=np.float64), np.minimum(values[1], single[1], dtype=np.float64)
+    low, high = (
+        np.maximum(values[0], single[0], dtype=np.float64),
+        np.minimum(values[1], single[1], dtype=np.float64),
+    )
     middle = low + (high - low) / 2
     rounded = middle.astype(np.float32).astype(np.float64)
     return np.where((low <= rounded) & (rounded < high), rounded, middle)
@@ -101,7 +106,9 @@ class Bins:
         """Return bins with at most `n_bins` thresholds per feature, remembered with the data."""
         return data.remember(
             ("bins", n_bins),
-            lambda: cls(tuple(map(thresholds, data.X.T, repeat(n_bins), in_single(data.X, data.scaling).T))),
+            lambda: cls(
+                tuple(map(thresholds, data.X.T, repeat(n_bins), in_single(data.X, data.scaling).T))
+            ),
         )
 
     @cached_property
@@ -175,7 +182,9 @@ def step_moments(data: RankingData, bins: Bins, masks: Masks) -> PairMoments:
             cells = np.ascontiguousarray((codes[:, rows].T + bins.first[:-1]).astype(np.int32))
             add_counts(cells, degree[rows], total)
             for moment, weight in ((unit, excess), (difference, gaps)):
-                moment += np.bincount(cells.ravel(), np.repeat(weight[rows], cells.shape[1]), n_cells)
+                moment += np.bincount(
+                    cells.ravel(), np.repeat(weight[rows], cells.shape[1]), n_cells
+                )
             document, group, weight, factor = groups(rows)
             waiting.append((np.zeros((len(factor), width)), factor))
             add_to_groups(cells, np.searchsorted(rows, document), group, weight, waiting[-1][0])
@@ -213,13 +222,20 @@ def _sums(data: RankingData, masks: Masks) -> tuple[Vector, Vector, Vector, floa
     worse = np.cumsum(size) - size
     worse -= worse[begin][query]
     of_query, labels = (np.add.reduceat(values, begin)[query] for values in (size, size * label))
-    of_run = v[query] * np.array([of_query - size, 2 * worse + size - of_query, label * of_query - labels])
+    of_run = v[query] * np.array(
+        [of_query - size, 2 * worse + size - of_query, label * of_query - labels]
+    )
 
     def groups(rows: Integers) -> tuple[Integers, Integers, Vector, Vector]:
         run, of_rows = np.unique(runs.run[rows], return_inverse=True)
         asked, of_runs = np.unique(query[run], return_inverse=True)
         group = np.concatenate([of_rows, len(run) + of_runs[of_rows]])
-        return np.tile(rows, 2), group, np.tile(u[rows], 2), np.concatenate([v[query[run]], -v[asked]])
+        return (
+            np.tile(rows, 2),
+            group,
+            np.tile(u[rows], 2),
+            np.concatenate([v[query[run]], -v[asked]]),
+        )
 
     degree, excess, difference = of_run[:, runs.run] * u
     return degree, excess, difference, float(v[query] @ (size * worse)), groups

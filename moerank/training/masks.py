@@ -35,7 +35,9 @@ class Masks:
 
     def of_rows(self, rows: Mask | slice) -> Self:
         """Return the masks of some of the individuals."""
-        return replace(self, features=self.features[rows], own=None if self.own is None else self.own[rows])
+        return replace(
+            self, features=self.features[rows], own=None if self.own is None else self.own[rows]
+        )
 
     def of_unit(self, unit: Unit) -> Mask | None:
         """Return the mask of these units, one row per individual or one for all; None if it chooses no such units."""
@@ -45,7 +47,10 @@ class Masks:
 
 
 def read_masks(
-    train: RankingData, pair_mask: Mask | None = None, feature_mask: Mask | None = None, unit: Unit = "pair"
+    train: RankingData,
+    pair_mask: Mask | None = None,
+    feature_mask: Mask | None = None,
+    unit: Unit = "pair",
 ) -> Masks:
     """Check the masks of a population; `pair_mask` has a column for each `unit`, or packed rows of pairs.
 
@@ -65,7 +70,9 @@ def read_masks(
     if features.ndim == 1:
         features = np.tile(features, (1 if own is None else len(own), 1))
     if own is not None and len(own) != len(features):
-        raise ValueError(f"pair_mask has {len(own)} rows but feature_mask has {len(features)}; give both as many rows")
+        raise ValueError(
+            f"pair_mask has {len(own)} rows but feature_mask has {len(features)}; give both as many rows"
+        )
     return Masks(features, "pair" if shared is own is None else unit, shared, own)
 
 
@@ -73,7 +80,9 @@ def n_ones(rows: Packed) -> Integers:
     """Return the number of ones in each row of packed bits."""
     n_bytes = rows.shape[1] // 8 * 8  # that are counted eight at a time
     parts = rows[:, :n_bytes].view(np.uint64), rows[:, n_bytes:]
-    return sum(np.bitwise_count(part).sum(axis=1, dtype=np.uint32) for part in parts).astype(np.int64)
+    return sum(np.bitwise_count(part).sum(axis=1, dtype=np.uint32) for part in parts).astype(
+        np.int64
+    )
 
 
 def _are_packed(rows: Array, width: int) -> bool:
@@ -92,7 +101,11 @@ def _checked_mask(mask: Array | None, name: str, thing: str, width: int) -> Arra
     elif mask.dtype != bool:
         raise ValueError(f"{name} must be an array of bool, not of {mask.dtype}")
     if mask.ndim not in (1, 2) or mask.shape[-1] != width:
-        raise ValueError(f"{name} must have shape (n_individuals, {width}) or ({width},), not {mask.shape}")
+        raise ValueError(
+            f"{name} must have shape (n_individuals, {width}) or ({width},), not {mask.shape}"
+        )
     if not (some := np.atleast_2d(mask).any(axis=1)).all():
-        raise ValueError(f"{name}: row {some.argmin()} selects no {thing}; every individual needs at least one")
+        raise ValueError(
+            f"{name}: row {some.argmin()} selects no {thing}; every individual needs at least one"
+        )
     return mask

@@ -16,7 +16,15 @@ import numpy as np
 from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix, Vector
 from moerank.checks import check_room, check_square, memory_limit
 from moerank.data import RankingData, centre_in_queries
-from moerank.kernels.algebra import LEAST_PIVOT, centred_stack, factorise, product, solve, square, sums_over_queries
+from moerank.kernels.algebra import (
+    LEAST_PIVOT,
+    centred_stack,
+    factorise,
+    product,
+    solve,
+    square,
+    sums_over_queries,
+)
 from moerank.kernels.threads import one_blas_thread
 
 # Approximate number of documents in a block, so large that the product takes most of the time.
@@ -60,7 +68,9 @@ class PairMoments:
         subset = None if document_mask is None else np.packbits(document_mask).tobytes()
 
         def compute() -> PairMoments:
-            *sums, n_pairs = _sums(data if document_mask is None else data.with_rows(np.flatnonzero(document_mask)))
+            *sums, n_pairs = _sums(
+                data if document_mask is None else data.with_rows(np.flatnonzero(document_mask))
+            )
             return cls(*(np.divide(total, n_pairs, out=total) for total in sums))
 
         return data.remember(("pair moments", subset), compute)
@@ -92,7 +102,9 @@ class QueryMoments:
 
         Raises a ValueError if they take more memory than the limit.
         """
-        return data.remember(("query moments", every_pair), lambda: _query_moments(data, every_pair))
+        return data.remember(
+            ("query moments", every_pair), lambda: _query_moments(data, every_pair)
+        )
 
     @classmethod
     def fit(cls, data: RankingData) -> bool:
@@ -100,7 +112,9 @@ class QueryMoments:
         return _size(data)[1] <= memory_limit()
 
     @classmethod
-    def means(cls, data: RankingData, query_mask: Mask, target: Target, *, every_pair: bool) -> tuple[Matrix, Matrix]:
+    def means(
+        cls, data: RankingData, query_mask: Mask, target: Target, *, every_pair: bool
+    ) -> tuple[Matrix, Matrix]:
         """Return the mean square and moment of the pairs of each subset of the queries of a data set.
 
         Shapes (n_individuals, n_features, n_features) and (n_individuals, n_features); each row of `query_mask`
@@ -112,7 +126,9 @@ class QueryMoments:
         moments = sums_over_queries(of_query.moment(target), query_mask)
         squares = np.empty((len(query_mask), data.n_features, data.n_features))
         rows, columns = np.tril_indices(data.n_features)
-        squares[:, rows, columns] = squares[:, columns, rows] = sums_over_queries(of_query.packed, query_mask) / n_pairs
+        squares[:, rows, columns] = squares[:, columns, rows] = (
+            sums_over_queries(of_query.packed, query_mask) / n_pairs
+        )
         return squares, moments / n_pairs
 
     def moment(self, target: Target) -> Matrix:
@@ -123,13 +139,21 @@ class QueryMoments:
 def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, float]:
     """Return the sums of gram, unit and difference, and the number of pairs, or the sum of their weights."""
     check_square(data.n_features)
-    gram, unit, difference = np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features))
+    gram, unit, difference = (
+        np.zeros((data.n_features, data.n_features)),
+        *np.zeros((2, data.n_features)),
+    )
     for begin, end in data.query_blocks(MOMENT_BLOCK):
         stack, sums, excess, label_sum = _stack(data, begin, end)
         gram += square(stack)
         unit += product(sums, excess)
         difference += product(sums, label_sum)
-    return gram, unit, difference, _weight_of_pairs(data).sum() if data.is_weighted else data.n_pairs
+    return (
+        gram,
+        unit,
+        difference,
+        _weight_of_pairs(data).sum() if data.is_weighted else data.n_pairs,
+    )
 
 
 def _weight_of_pairs(data: RankingData) -> Vector:
@@ -150,7 +174,9 @@ def _query_moments(data: RankingData, every_pair: bool) -> QueryMoments:
     n_features = data.n_features
     rows, columns = np.tril_indices(n_features)
     dtype, n_bytes = _size(data)
-    check_room(f"a matrix of {n_features} × {n_features} for each of {data.n_queries:,} queries", n_bytes)
+    check_room(
+        f"a matrix of {n_features} × {n_features} for each of {data.n_queries:,} queries", n_bytes
+    )
     packed = np.empty((data.n_queries, len(rows)), dtype)
     unit, difference = np.zeros((2, data.n_queries, n_features))
     for q in range(data.n_queries):
@@ -188,10 +214,14 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
     offsets = data.offsets[begin : end + 1] - rows.start
     stack = np.empty((data.n_features, len(run) + len(n_worse)))
     root_degree = np.sqrt((n_worse + n_better).astype(np.float64))
-    centred_stack(*_flat(data.X, rows), offsets, run, len(n_worse), root_degree[run], stack, data.n_features)
+    centred_stack(
+        *_flat(data.X, rows), offsets, run, len(n_worse), root_degree[run], stack, data.n_features
+    )
     label, n_runs = np.empty(len(n_worse)), np.diff(runs.first[begin : end + 1])
     label[run] = data.y[rows]
-    label -= np.repeat(label[n_worse == 0], n_runs)  # large ones would multiply the rounding errors of Σ x
+    label -= np.repeat(
+        label[n_worse == 0], n_runs
+    )  # large ones would multiply the rounding errors of Σ x
     size = np.repeat(np.diff(offsets), n_runs)
     return stack, stack[:, len(run) :], (n_worse - n_better).astype(np.float64), label * size
 
@@ -204,7 +234,9 @@ def _flat(X: Matrix, rows: slice) -> tuple[Vector, int, int]:
     return (flat, len(X), rows.start) if by_columns else (flat, rows.stop - rows.start, 0)
 
 
-def _weighted_stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+def _weighted_stack(
+    data: RankingData, begin: int, end: int
+) -> tuple[Matrix, Matrix, Matrix, Matrix]:
     """Return the factors of `_stack` for weighted pairs."""
     runs, rows = data.label_runs, slice(data.offsets[begin], data.offsets[end])
     first = runs.first[begin : end + 1] - runs.first[begin]
@@ -217,22 +249,35 @@ def _weighted_stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Ma
     weight_of_query = np.add.reduceat(weight, first[:-1])[query]
     others = weight_of_query - weight
     order = np.argsort(run, kind="stable")
-    sums = np.add.reduceat((u[:, None] * X)[order], np.searchsorted(run[order], np.arange(n_runs)), axis=0)
+    sums = np.add.reduceat(
+        (u[:, None] * X)[order], np.searchsorted(run[order], np.arange(n_runs)), axis=0
+    )
     of_run = root[query]
     of_row = np.sqrt(u * others[run]) * of_run[run]
     stack = np.vstack([of_row[:, None] * X, of_run[:, None] * sums]).T
     label = np.empty(n_runs)
     label[run] = data.y[rows]
     label -= label[first[:-1]][query]
-    return stack, stack[:, len(run) :], of_run * (2.0 * worse - others), of_run * label * weight_of_query
+    return (
+        stack,
+        stack[:, len(run) :],
+        of_run * (2.0 * worse - others),
+        of_run * label * weight_of_query,
+    )
 
 
 def _weighted_rows(data: RankingData, begin: int, end: int) -> tuple[Matrix, Vector, Vector]:
     """Return features less their weighted means, the document weights, and the square roots of the query weights."""
-    rows, offsets = slice(data.offsets[begin], data.offsets[end]), data.offsets[begin : end + 1] - data.offsets[begin]
+    rows, offsets = (
+        slice(data.offsets[begin], data.offsets[end]),
+        data.offsets[begin : end + 1] - data.offsets[begin],
+    )
     u = ones_without(data.document_weights, data.n_documents)[rows]
     X = data.X[rows].astype(np.float64)
-    means = np.add.reduceat(u[:, None] * X, offsets[:-1], axis=0) / np.add.reduceat(u, offsets[:-1])[:, None]
+    means = (
+        np.add.reduceat(u[:, None] * X, offsets[:-1], axis=0)
+        / np.add.reduceat(u, offsets[:-1])[:, None]
+    )
     root = np.sqrt(ones_without(data.query_weights, data.n_queries)[begin:end])
     return X - np.repeat(means, np.diff(offsets), axis=0), u, root
 
@@ -242,7 +287,10 @@ def centred(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Ma
 
     A query Q counts as Σ_Q v / (2 Σu) Σ uᵢ uⱼ (…), which is v Σ uᵢ (…) of centred documents.
     """
-    rows, offsets = slice(data.offsets[begin], data.offsets[end]), data.offsets[begin : end + 1] - data.offsets[begin]
+    rows, offsets = (
+        slice(data.offsets[begin], data.offsets[end]),
+        data.offsets[begin : end + 1] - data.offsets[begin],
+    )
     y = centre_in_queries(data.y[rows], offsets)
     if data.is_weighted:
         X, u, root = _weighted_rows(data, begin, end)
@@ -265,7 +313,9 @@ def solve_positive_definite(A: Matrix, b: Matrix) -> Matrix:
     every = np.ones((1, len(b)), np.bool_)
     factor = factorise(np.ascontiguousarray(A), every)[0]
     square = np.diagonal(A)
-    least = max(len(b) * np.finfo(float).eps, 2.0 * LEAST_PIVOT)  # the share of a pivot that rounding leaves intact
+    least = max(
+        len(b) * np.finfo(float).eps, 2.0 * LEAST_PIVOT
+    )  # the share of a pivot that rounding leaves intact
     if (np.diagonal(factor) ** 2 > least * square).all():
         x = np.empty(len(b))
         solve(factor, every[0], np.array(b), x)
@@ -298,7 +348,11 @@ def backward_path(A: Matrix, b: Matrix) -> Integers:
     [1, 2, 0]
     """
     every = np.ones((1, len(b)), np.bool_)
-    factor, inverse, w = factorise(np.ascontiguousarray(A), every)[0], np.empty_like(A), np.empty(len(b))
+    factor, inverse, w = (
+        factorise(np.ascontiguousarray(A), every)[0],
+        np.empty_like(A),
+        np.empty(len(b)),
+    )
     solve(factor, every[0], np.array(b), w)
     for row, unit in zip(inverse, np.eye(len(b)), strict=True):
         solve(factor, every[0], unit, row)

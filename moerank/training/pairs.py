@@ -94,7 +94,9 @@ def _fill_up(values: NDArray[Element], n_lanes: int) -> NDArray[Element]:
     """Return the values (n, …) of a group of individuals as (n_lanes, …), with zeros in the lanes left over."""
     if len(values) == n_lanes:
         return values
-    return np.concatenate((values, np.zeros((n_lanes - len(values), *values.shape[1:]), values.dtype)))
+    return np.concatenate(
+        (values, np.zeros((n_lanes - len(values), *values.shape[1:]), values.dtype))
+    )
 
 
 class Expanded(NamedTuple):
@@ -123,7 +125,9 @@ class ExpandedRidge(NamedTuple):
         """Expand the function at w."""
         active = (d := t - product(A, w)) > 0.0
         A, d = A[active], d[active]
-        return cls(float(0.5 * (product(w, w) + product(d, d))), w - product(A.T, d), w, A, t[active])
+        return cls(
+            float(0.5 * (product(w, w) + product(d, d))), w - product(A.T, d), w, A, t[active]
+        )
 
     def newton_step(self) -> Matrix:
         """Return −H⁻¹g, from as many equations as there are rows or columns, whichever are fewer."""
@@ -144,7 +148,9 @@ def ridge_regression(A: Matrix, t: Matrix) -> Matrix:
     return solve_positive_definite(plus_ridge(square(A.T), 1.0), product(A.T, t))
 
 
-def dense_newton(expand: Callable[[Matrix], AtPoint], start: Matrix, tolerance: float) -> tuple[Matrix, AtPoint]:
+def dense_newton(
+    expand: Callable[[Matrix], AtPoint], start: Matrix, tolerance: float
+) -> tuple[Matrix, AtPoint]:
     """Minimise a smooth convex function by Newton steps, each halved until the function falls.
 
     `expand` returns the function at a point (n,). Returns the last point and the function there. It ends when the
@@ -178,7 +184,9 @@ class ListedPairs:
         pairs = data.pairs if keep is None else data.pairs.subset(keep)
         rows, ends = np.unique(np.concatenate([pairs.winner, pairs.worse]), return_inverse=True)
         winner, worse = np.split(ends.astype(np.int32), [len(pairs.winner)])
-        self.pairs = PreferencePairs(np.repeat(winner, np.diff(pairs.first)), worse, pairs.first, winner)
+        self.pairs = PreferencePairs(
+            np.repeat(winner, np.diff(pairs.first)), worse, pairs.first, winner
+        )
         # Only differences inside a query matter, so centring per query changes nothing but the rounding.
         self.X = np.ascontiguousarray(centre_in_queries(data.X, data.offsets)[rows])
         self.X_lanes = self.X.astype(np.float32)  # in the precision of the passes of a population
@@ -235,7 +243,9 @@ class ListedPairs:
         """Return the minima as `solve_pairs` does, from a `model` close to all individuals."""
         W: Matrix = np.empty(masks.features.shape)
         converged: Mask = np.empty(len(W), bool)
-        feature_mask = masks.features & self._varies  # the weight of other features is 0 in any case
+        feature_mask = (
+            masks.features & self._varies
+        )  # the weight of other features is 0 in any case
         alike = start is None and bool((feature_mask == self._varies).all())
         start_scores = self._start_scores(model) if alike else np.empty(0, np.float32)
         shift = self.shift.astype(np.float32) if self.shift.any() else np.empty(0, np.float32)
@@ -257,11 +267,21 @@ class ListedPairs:
 
     def solve_alone(self, loss: PairLoss, C: float, masks: Masks, i: int) -> tuple[Matrix, bool]:
         """Return the weights of one individual on its features, exact to rounding, and that they are at the minimum."""
-        rows = slice(None) if masks.own is None else np.unpackbits(masks.own[i], count=len(self)).astype(np.bool_)
+        rows = (
+            slice(None)
+            if masks.own is None
+            else np.unpackbits(masks.own[i], count=len(self)).astype(np.bool_)
+        )
         better, worse = self.pairs.better[rows], self.pairs.worse[rows]
         X, root = self.X[:, masks.features[i]], np.sqrt(2.0 * C / len(better))
-        check_room(f"a table of {len(better):,} pairs × {X.shape[1]:,} features", 8 * len(better) * X.shape[1])
-        A, t = root * (X[better] - X[worse]), root * (self.target.margin + self.shift[better] - self.shift[worse])
+        check_room(
+            f"a table of {len(better):,} pairs × {X.shape[1]:,} features",
+            8 * len(better) * X.shape[1],
+        )
+        A, t = (
+            root * (X[better] - X[worse]),
+            root * (self.target.margin + self.shift[better] - self.shift[worse]),
+        )
         w = ridge_regression(A, t)
         if loss.one_sided:
             w, _ = dense_newton(lambda w: ExpandedRidge.at(w, A, t), w, 2.0 * EXACT_TOLERANCE)
@@ -285,17 +305,32 @@ class ListedPairs:
                 for values in (penalties.costs, penalties.lambda1, penalties.lambda2, start)
             )
             features = _fill_up(masks.features[rows], _DOUBLE)
-            terms = proximal.Terms(features, 1.0 / np.maximum(1, counts), similarity, costs, lambda1, lambda2)
+            terms = proximal.Terms(
+                features, 1.0 / np.maximum(1, counts), similarity, costs, lambda1, lambda2
+            )
             state = proximal.begin(terms, first)
             state.task[counts == 0] = IDLE
             proximal.proximal_lanes(
-                self.X, self.pairs.groups, words, tuple(terms), tuple(state), max_iter, tol, of_group
+                self.X,
+                self.pairs.groups,
+                words,
+                tuple(terms),
+                tuple(state),
+                max_iter,
+                tol,
+                of_group,
             )
             n = len(start[rows])
-            variables[rows], n_iter[rows], history[:, rows] = state.w[:n], state.n_iter[:n], of_group[:, :n]
+            variables[rows], n_iter[rows], history[:, rows] = (
+                state.w[:n],
+                state.n_iter[:n],
+                of_group[:, :n],
+            )
         return variables, n_iter, history
 
-    def _groups(self, masks: Masks, precision: FloatType) -> Iterator[tuple[slice, Words, Integers]]:
+    def _groups(
+        self, masks: Masks, precision: FloatType
+    ) -> Iterator[tuple[slice, Words, Integers]]:
         """Yield groups of individuals, one word per pair, bit l for lane l, and the number of pairs of each lane.
 
         A lane without an individual has no pair and is idle. The words are valid until the next group.
@@ -333,7 +368,16 @@ class ListedPairs:
         project(self.X, weights, np.arange(len(w)), scores)
         scores -= self.shift[:, None]
         every = np.full(len(self), 255, np.uint8)
-        hinge_pass(self.pairs.groups, every, scores, self.target.margin, loss.one_sided, active, documents, slack)
+        hinge_pass(
+            self.pairs.groups,
+            every,
+            scores,
+            self.target.margin,
+            loss.one_sided,
+            active,
+            documents,
+            slack,
+        )
         pull_back(self.X, documents, np.arange(len(w)), np.empty_like(weights), sums)
         total = self.target.margin * slack[0] - product(scores[:, 0], documents[:, 0])
         return float(total), sums[:, 0].copy(), active
@@ -385,11 +429,15 @@ class CountedPairs:
             masks = Masks(np.ones((len(new), self.data.n_features), bool))
             factors, W = np.empty((len(new), *moments.gram.shape)), np.empty(masks.features.shape)
             for C, factor, w in zip(new, factors, W, strict=True):
-                factor[:] = factorise(np.eye(len(w)) + 2.0 * C * moments.gram, masks.features[:1])[0]
+                factor[:] = factorise(np.eye(len(w)) + 2.0 * C * moments.gram, masks.features[:1])[
+                    0
+                ]
                 solve(factor, masks.features[0], 2.0 * C * moments.moment(self.target), w)
             scale = np.array(new, np.float64) / self.data.n_pairs
             reached = self._newton(loss, np.float64, masks, factors, W, scale, EXACT_TOLERANCE)
-            self._minima |= {(loss, C): minimum for C, *minimum in zip(new, W, reached, strict=True)}
+            self._minima |= {
+                (loss, C): minimum for C, *minimum in zip(new, W, reached, strict=True)
+            }
         W, reached = map(np.array, zip(*(self._minima[loss, C] for C in Cs), strict=True))
         return W, reached
 
@@ -404,8 +452,12 @@ class CountedPairs:
             n_features = len(w)
             every, once = (Masks(np.ones((n, n_features), bool)) for n in (n_features, 1))
             tasks, directions = np.full(n_features, CURVATURE), np.eye(n_features)
-            products, _ = self.sums(loss, np.float32, tasks, every, np.tile(w, (n_features, 1)), directions)
-            pulled = self.sums(loss, np.float64, np.array([RESIDUALS]), once, w[None], directions[:1])[0][0]
+            products, _ = self.sums(
+                loss, np.float32, tasks, every, np.tile(w, (n_features, 1)), directions
+            )
+            pulled = self.sums(
+                loss, np.float64, np.array([RESIDUALS]), once, w[None], directions[:1]
+            )[0][0]
             scale = 2.0 * C / self.data.n_pairs
             B = np.eye(n_features) + scale * 0.5 * (products + products.T)
             self._models[loss, C] = PairModel(loss, C, B, product(B, w) - (w - scale * pulled), w)
@@ -422,7 +474,9 @@ class CountedPairs:
         if start is None:
             for factor, chosen, w in zip(factors, features, W, strict=True):
                 solve(factor, chosen, model.rhs, w)
-        return W, self._newton(model.loss, np.float32, masks, factors, W, model.C / self.counts(masks), tolerance)
+        return W, self._newton(
+            model.loss, np.float32, masks, factors, W, model.C / self.counts(masks), tolerance
+        )
 
     def n_spanned(self, masks: Masks) -> Matrix:
         """Return bounds on the dimensions that the pairs of individuals span, infinite if all have all pairs.
@@ -444,8 +498,12 @@ class CountedPairs:
             chosen = np.repeat(chosen, np.diff(self.data.offsets))
         own = self.data.with_rows(np.flatnonzero(chosen))
         if own.n_pairs < SPANNING[loss] * own.n_features:
-            return ListedPairs(own, target=self.target).solve_alone(loss, C, Masks(masks.features), i)
-        W, reached = CountedPairs(own.with_features(masks.features[i]), self.target).minima(loss, [C])
+            return ListedPairs(own, target=self.target).solve_alone(
+                loss, C, Masks(masks.features), i
+            )
+        W, reached = CountedPairs(own.with_features(masks.features[i]), self.target).minima(
+            loss, [C]
+        )
         return W[0], bool(reached[0])
 
     def counts(self, masks: Masks) -> Matrix:
@@ -456,11 +514,20 @@ class CountedPairs:
         elif (queries := masks.of_unit("query")) is not None:
             counts = queries @ self.data.label_runs.n_pairs_of
         if not counts.all():
-            raise ValueError(f"row {int(np.argmin(counts))} of the mask keeps no preference pair to train on")
+            raise ValueError(
+                f"row {int(np.argmin(counts))} of the mask keeps no preference pair to train on"
+            )
         return np.broadcast_to(counts, len(masks.features)).astype(np.float64)
 
     def _newton(
-        self, loss: PairLoss, precision: FloatType, masks: Masks, factors: Matrix, W: Matrix, scale: Matrix, tol: float
+        self,
+        loss: PairLoss,
+        precision: FloatType,
+        masks: Masks,
+        factors: Matrix,
+        W: Matrix,
+        scale: Matrix,
+        tol: float,
     ) -> Mask:
         """Bring W to the minima in place, each within a relative error `tol`, and return whether it was reached."""
         most_steps = EXACT_STEPS if precision is np.float64 else newton.MAX_STEPS
@@ -484,37 +551,59 @@ class CountedPairs:
         n = len(masks.features)
         similarity, costs, *lambdas = (np.ascontiguousarray(array) for array in penalties)
         terms = proximal.Terms(
-            masks.features, 1.0 / self.counts(masks), np.ascontiguousarray(similarity.T), costs, *lambdas
+            masks.features,
+            1.0 / self.counts(masks),
+            np.ascontiguousarray(similarity.T),
+            costs,
+            *lambdas,
         )
         state = proximal.begin(terms, start)
         history = np.zeros((max_iter + 1, n))
         while (going := state.task != IDLE).any():
             at_trial = (state.task == proximal.VALUE)[:, None]
             u, v = np.hsplit(np.where(at_trial, state.trial, state.z), 2)
-            used = replace(masks, features=np.where(at_trial, u != v, masks.features & going[:, None]))
+            used = replace(
+                masks, features=np.where(at_trial, u != v, masks.features & going[:, None])
+            )
             W, task = u - v, np.where(going, RESIDUALS, IDLE)
             sums, slack = self.sums(SQUARED_HINGE, np.float64, task, used, W, np.zeros_like(W))
-            proximal.advance(state, going, terms, sums, slack - (W * sums).sum(axis=1), max_iter, tol)
+            proximal.advance(
+                state, going, terms, sums, slack - (W * sums).sum(axis=1), max_iter, tol
+            )
             history[state.n_iter, np.arange(n)] = state.objective
         return state.w, state.n_iter, history
 
     def sums(
-        self, loss: PairLoss, precision: FloatType, task: Integers, masks: Masks, W: Matrix, V: Matrix
+        self,
+        loss: PairLoss,
+        precision: FloatType,
+        task: Integers,
+        masks: Masks,
+        W: Matrix,
+        V: Matrix,
     ) -> tuple[Matrix, Matrix]:
         """Return the sums of vectors (shape of W) and of slacks (n_individuals,) of a pass at W with the directions V.
 
         They are those of `moerank.kernels.run_pass`, for the tasks of the individuals.
         """
         data, features = self.data, masks.features
-        runs, means = data.label_runs, data.remember("centres", lambda: centres(data.columns, data.offsets))
+        runs, means = (
+            data.label_runs,
+            data.remember("centres", lambda: centres(data.columns, data.offsets)),
+        )
         order = np.flatnonzero(runs.n_pairs_of), runs.first, runs.begin, runs.row
         own = own_features(features)
         width = lanes(precision)
         prefix = np.array([2**lane - 1 for lane in range(width)], word_type(width))
         pulled, slack = np.zeros(np.count_nonzero(features)), np.zeros(len(features))
-        shift = np.asarray(self.target.per_label * data.y, np.float64) if self.target.per_label else np.empty(0)
+        shift = (
+            np.asarray(self.target.per_label * data.y, np.float64)
+            if self.target.per_label
+            else np.empty(0)
+        )
         documents, queries = (
-            NOBODY_CHOOSES if (chosen := masks.of_unit(unit)) is None else chosen for unit in ("document", "query")
+            NOBODY_CHOOSES if (chosen := masks.of_unit(unit)) is None else chosen
+            for unit in ("document", "query")
         )
         if len(order[0]):
             columns = data.columns.reshape(-1).view(np.uint8)
@@ -531,7 +620,9 @@ class CountedPairs:
 Pairs: TypeAlias = ListedPairs | CountedPairs
 
 
-def pairs_for(train: RankingData, masks: Masks, target: Target = UNIT, longest_list: int = LONGEST_LIST) -> Pairs:
+def pairs_for(
+    train: RankingData, masks: Masks, target: Target = UNIT, longest_list: int = LONGEST_LIST
+) -> Pairs:
     """Return the pairs of a data set that individuals share, or choose from.
 
     They are listed if individuals choose single pairs, or if there are at most `longest_list`, and counted otherwise.
@@ -542,7 +633,13 @@ def pairs_for(train: RankingData, masks: Masks, target: Target = UNIT, longest_l
 
 
 def solve_pairs(
-    loss: PairLoss, pairs: Pairs, masks: Masks, C: float, *, tolerance: float, start: Matrix | None = None
+    loss: PairLoss,
+    pairs: Pairs,
+    masks: Masks,
+    C: float,
+    *,
+    tolerance: float,
+    start: Matrix | None = None,
 ) -> tuple[Matrix, Mask]:
     """Minimise ½ ‖w‖² + (C / p) Σ ℓ for the features and pairs of each individual, and return whether it is reached.
 
@@ -562,5 +659,7 @@ def solve_pairs(
         model = (CountedPairs.of(pairs.data, pairs.target) if counted else pairs).model(loss, C)
         rows = ~alone if alone.any() else slice(None)  # which copies nothing
         start = None if start is None else start[rows]
-        W[rows], reached[rows] = pairs.solve_population(model, masks.of_rows(rows), tolerance=tolerance, start=start)
+        W[rows], reached[rows] = pairs.solve_population(
+            model, masks.of_rows(rows), tolerance=tolerance, start=start
+        )
     return W, reached

@@ -62,7 +62,9 @@ class PairedDocuments:
         return data.remember("paired documents", make)
 
 
-def solve_with_features(X: Matrix, pairs: LabelRuns, C: float, tol: float, metric: Vector | None = None) -> Minimum:
+def solve_with_features(
+    X: Matrix, pairs: LabelRuns, C: float, tol: float, metric: Vector | None = None
+) -> Minimum:
     """Minimise ½ ‖w‖² + (C / p) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² over w (n_features,).
 
     The pairs are those of the documents in the rows of X. It ends when the gradient is at most `tol` times that at
@@ -79,7 +81,9 @@ def solve_with_features(X: Matrix, pairs: LabelRuns, C: float, tol: float, metri
         return np.asarray((s + scale * product(X.T, coefficients)) / metric)
 
     def expand(w: Vector) -> HingeExpansion:
-        return HingeExpansion(pairs, scale, w, product(X, w), float(product(w, w)), partial(product, X), add)
+        return HingeExpansion(
+            pairs, scale, w, product(X, w), float(product(w, w)), partial(product, X), add
+        )
 
     return trust_region_newton(expand, np.zeros(X.shape[1]), tol=tol, inner=inner)
 
@@ -116,7 +120,9 @@ def solve_with_kernel(K: Matrix, pairs: LabelRuns, C: float, tol: float) -> Mini
         return np.asarray(s + np.stack([coefficients, dsymv(1.0, K.T, coefficients)]))
 
     def expand(point: Vector) -> HingeExpansion:
-        return HingeExpansion(pairs, scale, point, point[1], inner(point, point), itemgetter(1), add)
+        return HingeExpansion(
+            pairs, scale, point, point[1], inner(point, point), itemgetter(1), add
+        )
 
     with one_blas_thread():
         return trust_region_newton(expand, np.zeros((2, len(K))), tol=tol, inner=inner)
@@ -152,7 +158,9 @@ class HingeExpansion:
         return self.add(s, self._near.product(self.scores(s)))
 
 
-def trust_region_newton(expand: Callable[[Vector], HingeExpansion], start: Vector, tol: float, inner: Inner) -> Minimum:
+def trust_region_newton(
+    expand: Callable[[Vector], HingeExpansion], start: Vector, tol: float, inner: Inner
+) -> Minimum:
     """Minimise a convex function whose gradient is Lipschitz continuous.
 
     Every step minimises the quadratic model ∇f(x)ᵀs + ½ sᵀ∇²f(x)s over ‖s‖ ≤ Δ by conjugate gradients, which end

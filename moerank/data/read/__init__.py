@@ -23,7 +23,9 @@ from moerank.kernels.letor_text import POWERS
 
 LONGEST_LINE = 2**26  # bytes in a line; a longer one is not text, and must not fill the memory
 
-MISSING_REMEDY = f"say what missing values become, by missing= in Python or in [data] of a problem file: {RULES}"
+MISSING_REMEDY = (
+    f"say what missing values become, by missing= in Python or in [data] of a problem file: {RULES}"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,9 @@ class Documents:
     query_weights: Vector | None = None
     document_weights: Vector | None = None
 
-    def as_data(self, name: str, missing: MissingRule | None, missing_values: Sequence[float]) -> RankingData:
+    def as_data(
+        self, name: str, missing: MissingRule | None, missing_values: Sequence[float]
+    ) -> RankingData:
         """Return the documents as ranking data without a copy of the features, unless missing values are replaced."""
         self.X.setflags(write=False)
         return RankingData(**vars(self), name=name, missing=missing, missing_values=missing_values)
@@ -73,7 +77,9 @@ def _are_apart_in_single(X: Floats) -> bool:
     if (places < 0).any():
         return False
     scale = POWERS[np.fmin(places, len(POWERS) - 1).astype(int)]
-    return all(((np.rint(block * scale) / scale == block) | np.isnan(block)).all() for block in blocks)
+    return all(
+        ((np.rint(block * scale) / scale == block) | np.isnan(block)).all() for block in blocks
+    )
 
 
 def zeros(n_rows: int, width: int, dtype: DTypeLike) -> Floats:
@@ -108,10 +114,14 @@ def unpacked(path: Path, stored: BinaryIO) -> Iterator[BinaryIO]:
         with gzip.GzipFile(fileobj=stored) as file:
             yield cast("BinaryIO", file)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{path}: the .gz file is truncated or damaged ({error}); fetch it again") from None
+        raise ValueError(
+            f"{path}: the .gz file is truncated or damaged ({error}); fetch it again"
+        ) from None
 
 
-ARCHIVE = re.compile(rb"PK\x03\x04|BZh[1-9]1AY|\xfd7zXZ|7z\xbc\xaf|\x1f\x8b")  # how compressed files begin
+ARCHIVE = re.compile(
+    rb"PK\x03\x04|BZh[1-9]1AY|\xfd7zXZ|7z\xbc\xaf|\x1f\x8b"
+)  # how compressed files begin
 
 
 def without_mark(path: Path, text: bytes) -> bytes:
@@ -131,13 +141,17 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
             line = line if number else without_mark(path, line)
             where = f"{path}, line {number + 1}"
             if len(line) == LONGEST_LINE:
-                raise ValueError(f"{where}: longer than {LONGEST_LINE >> 20} MiB; break it into lines")
+                raise ValueError(
+                    f"{where}: longer than {LONGEST_LINE >> 20} MiB; break it into lines"
+                )
             if b"\0" in line:
                 raise ValueError(f"{where}: a zero byte; the file is not text, or is damaged")
             try:
                 text = line.decode()
             except UnicodeDecodeError:
-                raise ValueError(f"{where}: not UTF-8 text; save the file in this encoding") from None
+                raise ValueError(
+                    f"{where}: not UTF-8 text; save the file in this encoding"
+                ) from None
             for part in StringIO(text, newline="") if "\r" in text else (text,):
                 number += 1
                 yield number, part

@@ -20,7 +20,9 @@ from moerank.data.ranking_data import RankingData
 from moerank.data.scaling import MissingRule
 from moerank.kernels.letor_text import read_lines
 
-CHUNK = 2**22  # bytes that are read at once: few enough for the caches, enough for the interpreter not to matter
+CHUNK = (
+    2**22
+)  # bytes that are read at once: few enough for the caches, enough for the interpreter not to matter
 
 # The largest feature number a file may hold unless `n_features` allows more: a misprint must not fill the memory.
 LARGEST_FEATURE = 10_000
@@ -100,14 +102,21 @@ def load_letor(
     array([[0.5 , 0.  , 1.  ], [0.  , 0.25, 0.  ]], dtype=float32)
     """
     nulls = missing is not None
-    documents = read_letor(Path(path), n_features=n_features, zero_based=zero_based, nulls=nulls, dtype=dtype)
+    documents = read_letor(
+        Path(path), n_features=n_features, zero_based=zero_based, nulls=nulls, dtype=dtype
+    )
     if dtype is None:
         [documents] = read.in_single_if_exact([documents])
     return documents.as_data(name or str(path), missing, missing_values)
 
 
 def read_letor(
-    path: Path, *, nulls: bool, n_features: int | None = None, zero_based: bool = False, dtype: DTypeLike | None = None
+    path: Path,
+    *,
+    nulls: bool,
+    n_features: int | None = None,
+    zero_based: bool = False,
+    dtype: DTypeLike | None = None,
 ) -> read.Documents:
     """Return the documents of a file in `dtype`, by default in doubles.
 
@@ -116,7 +125,9 @@ def read_letor(
     precision = np.dtype(read.as_precision(dtype or np.float64))
     check_at_least(1, or_none=True, n_features=n_features)
     if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; load_letor reads one file, load_fold the three of a fold")
+        raise IsADirectoryError(
+            f"{path} is a folder; load_letor reads one file, load_fold the three of a fold"
+        )
     counts_file = next(iter(files_beside(path, ".query", ".group")), None)
     weights_file = next(iter(files_beside(path, ".weight")), None)
     limits = n_features or 0, n_features or LARGEST_FEATURE
@@ -125,7 +136,9 @@ def read_letor(
         for text, end in parser.pieces(file):
             parser.add(text, end)
     documents = parser.documents()
-    for what, n in zip(("the file holds no document", "no line lists a feature"), documents.X.shape, strict=True):
+    for what, n in zip(
+        ("the file holds no document", "no line lists a feature"), documents.X.shape, strict=True
+    ):
         if n == 0:
             raise ValueError(f"{path}: {what}; expected lines like '2 qid:1 1:0.5 2:0'")
     n_documents = len(documents.y)
@@ -134,17 +147,25 @@ def read_letor(
         counts = _numbers_beside(counts_file, *form).astype(np.int64)
         if counts.sum() != n_documents:
             queries = f"the {len(counts):,} queries have {counts.sum():,} documents"
-            raise ValueError(f"{counts_file}: {queries}, but {path} has {n_documents:,}; give the sizes in order")
+            raise ValueError(
+                f"{counts_file}: {queries}, but {path} has {n_documents:,}; give the sizes in order"
+            )
         documents = replace(documents, qid=np.repeat(np.arange(1, len(counts) + 1), counts))
     if zero_based:
         documents = replace(documents, feature_names=tuple(map(str, range(documents.X.shape[1]))))
     if weights_file is not None:
-        weights: Any = _numbers_beside(weights_file, _NUMBER, "a weight; write one positive number a line")
+        weights: Any = _numbers_beside(
+            weights_file, _NUMBER, "a weight; write one positive number a line"
+        )
         n_queries = 1 + np.count_nonzero(documents.qid[1:] != documents.qid[:-1])
         roles = {n_queries: "query_weights", n_documents: "document_weights"}
         if len(weights) not in roles:
-            sizes = f"{path} has {n_documents:,} documents and {n_queries:,} queries; give one for each"
-            raise ValueError(f"{weights_file}: {len(weights):,} weights, but {sizes} document, or for each query")
+            sizes = (
+                f"{path} has {n_documents:,} documents and {n_queries:,} queries; give one for each"
+            )
+            raise ValueError(
+                f"{weights_file}: {len(weights):,} weights, but {sizes} document, or for each query"
+            )
         documents = replace(documents, **{roles[len(weights)]: weights})
     return documents
 
@@ -170,10 +191,14 @@ class _Parser:
 
     def __post_init__(self) -> None:
         # The last double that is not rounded to infinity.
-        self._largest = np.finfo(float).max if self.dtype == float else np.nextafter(2.0**128 - 2.0**103, 0.0)
+        self._largest = (
+            np.finfo(float).max if self.dtype == float else np.nextafter(2.0**128 - 2.0**103, 0.0)
+        )
         self._pieces: list[Floats] = []
         self._labels: list[Integers] = [np.zeros(0, np.int64)]
-        self._queries: dict[bytes | int, tuple[str, int]] = {}  # their first spelling, and their first row
+        self._queries: dict[
+            bytes | int, tuple[str, int]
+        ] = {}  # their first spelling, and their first row
         self._query: bytes | int | None = None
         self._documents: list[bytes] | None = []  # None once a document has no id
         self._n_rows = self._n_lines = 0
@@ -189,7 +214,9 @@ class _Parser:
             rest = text[end:]
             if len(rest) > read.LONGEST_LINE:
                 size = f"longer than {read.LONGEST_LINE // 2**20} MiB"
-                raise ValueError(f"{self.path}, line {self._n_lines + 1}: {size}, too long for a document")
+                raise ValueError(
+                    f"{self.path}, line {self._n_lines + 1}: {size}, too long for a document"
+                )
         if rest:
             yield rest + b"\n", len(rest) + 1
 
@@ -203,10 +230,19 @@ class _Parser:
         while True:
             size = f"a table of {self._n_rows + n_lines:,} or more documents × {width:,} features"
             n_bytes = width * self.dtype.itemsize + 16
-            check_room(f"{self.path}, line {self._n_lines + 1}: {size}", (self._n_rows + n_lines) * n_bytes)
+            check_room(
+                f"{self.path}, line {self._n_lines + 1}: {size}", (self._n_rows + n_lines) * n_bytes
+            )
             values = read.zeros(n_lines, width, self.dtype)
-            settings = (self.limit + self.least - 1, self._largest, self.counts_file is None, self.least)
-            at, n_rows, widest, n_hard = read_lines(np.frombuffer(text, np.uint8), end, values, rows, hard, *settings)
+            settings = (
+                self.limit + self.least - 1,
+                self._largest,
+                self.counts_file is None,
+                self.least,
+            )
+            at, n_rows, widest, n_hard = read_lines(
+                np.frombuffer(text, np.uint8), end, values, rows, hard, *settings
+            )
             if widest <= width:
                 break
             width = widest
@@ -233,8 +269,14 @@ class _Parser:
         qid = np.zeros(len(y), np.int64)
         if self.counts_file is None:
             all_integers = all(isinstance(query, int) for query in self._queries)
-            ids = list(self._queries) if all_integers else [spelt for spelt, _ in self._queries.values()]
-            qid = np.repeat(np.array(ids), np.diff([*(row for _, row in self._queries.values()), len(y)]))
+            ids = (
+                list(self._queries)
+                if all_integers
+                else [spelt for spelt, _ in self._queries.values()]
+            )
+            qid = np.repeat(
+                np.array(ids), np.diff([*(row for _, row in self._queries.values()), len(y)])
+            )
         words = [word.decode("utf-8", "backslashreplace") for word in self._documents or ()]
         return read.Documents(X, y, qid, documents=np.array(words) if words else None)
 
@@ -264,9 +306,13 @@ class _Parser:
         import pyarrow.compute as pc
 
         buffers = [None, pa.py_buffer(bounds), pa.py_buffer(text)]
-        texts = pa.Array.from_buffers(pa.binary(), bounds.size - 1, buffers)[::2]  # without what is between values
+        texts = pa.Array.from_buffers(pa.binary(), bounds.size - 1, buffers)[
+            ::2
+        ]  # without what is between values
         are_numbers = pc.match_substring_regex(texts, _NUMBER)
-        numbers = pc.if_else(are_numbers, texts, None).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        numbers = (
+            pc.if_else(are_numbers, texts, None).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        )
         right = np.abs(numbers) <= self._largest
         if self.nulls:
             right |= pc.match_substring_regex(texts, _NULL).to_numpy(zero_copy_only=False)
@@ -293,11 +339,16 @@ class _Parser:
             return f"no query id after the label; expected 'label qid:Q 1:v 2:v …', or {remedy}"
         if self.counts_file is not None and has_id:
             return f"the line has a query id, but {self.counts_file.name} also gives the queries; remove one of the two"
-        if has_id and not _QUERY_ID.fullmatch((raw := tokens.pop(0)[4:]).decode(errors="surrogateescape")):
+        if has_id and not _QUERY_ID.fullmatch(
+            (raw := tokens.pop(0)[4:]).decode(errors="surrogateescape")
+        ):
             return f"the query id {read.quoted(raw)} is not a text of 1 to 100 characters without spaces in UTF-8"
         before, limit = self.least - 1, self.limit + self.least - 1
         for number, colon, raw in (token.partition(b":") for token in tokens):
-            feature, value = int(number) if re.fullmatch(rb"[0-9]{1,18}", number) else -1, raw.decode("latin-1")
+            feature, value = (
+                int(number) if re.fullmatch(rb"[0-9]{1,18}", number) else -1,
+                raw.decode("latin-1"),
+            )
             if not colon or not before < feature <= limit:
                 pair = read.quoted(number + colon + raw)
                 what = f"{pair} is not feature:value of a feature from {before + 1} to {limit}"
@@ -321,7 +372,10 @@ def _line_ends(text: bytes) -> int:
 def files_beside(path: Path, *endings: str) -> list[Path]:
     """Return the files with the counts and weights of `path` that are there, see `load_letor`."""
     plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    every = (plain.with_name(plain.name + ending) for ending in endings or (".query", ".group", ".weight"))
+    every = (
+        plain.with_name(plain.name + ending)
+        for ending in endings or (".query", ".group", ".weight")
+    )
     return list(filter(Path.is_file, every))
 
 

@@ -43,7 +43,21 @@ QUERIES = ("qid", "query_id", "query", "queryid", "srch_id", "session_id", "grou
 NAMES_OF_PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
 
 # Spellings of a missing value in CSV files, and of 1 and 0 in columns without other values.
-MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none")
+MISSING = (
+    "",
+    "NA",
+    "na",
+    "N/A",
+    "n/a",
+    "NULL",
+    "Null",
+    "null",
+    "NaN",
+    "NAN",
+    "nan",
+    "None",
+    "none",
+)
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 SEPARATORS = ",;\t"
@@ -72,12 +86,18 @@ class Columns:
     label: str
     query: str
     features: tuple[str, ...]
-    further: Mapping[str, str]  # columns of documents and weights, by the names of the arguments of `RankingData`
+    further: Mapping[
+        str, str
+    ]  # columns of documents and weights, by the names of the arguments of `RankingData`
 
     @property
     def texts(self) -> list[str]:
         """The columns of labels and ids."""
-        return [self.label, self.query, *(name for array, name in self.further.items() if array == "documents")]
+        return [
+            self.label,
+            self.query,
+            *(name for array, name in self.further.items() if array == "documents"),
+        ]
 
     @property
     def all(self) -> list[str]:
@@ -122,7 +142,10 @@ class Reader:
         The result of the function is any object with Arrow's ``__arrow_c_stream__``, such as a pyarrow Table.
         """
         stream = pa.RecordBatchReader.from_stream
-        return cls(lambda path, _: stream(read(path, None)).schema.names, lambda path, *of: stream(read(path, of[0])))
+        return cls(
+            lambda path, _: stream(read(path, None)).schema.names,
+            lambda path, *of: stream(read(path, of[0])),
+        )
 
 
 def load_table(
@@ -201,9 +224,18 @@ def load_table(
     (('price', 'rating'), [[59.9, 4.5], [120.0, 3.0]])
     """
     path = Path(path)
-    further = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
-    columns = table_columns(path, label=label, query=query, features=features, exclude=exclude, **further)
-    rule, precision = checked_labels_rule(labels), None if dtype is None else read.as_precision(dtype)
+    further = {
+        "document": document,
+        "query_weight": query_weight,
+        "document_weight": document_weight,
+    }
+    columns = table_columns(
+        path, label=label, query=query, features=features, exclude=exclude, **further
+    )
+    rule, precision = (
+        checked_labels_rule(labels),
+        None if dtype is None else read.as_precision(dtype),
+    )
     try:
         documents = _read(path, columns, rule, precision, missing is not None)
     except WrongRowError as error:
@@ -222,10 +254,18 @@ def load_table_fold(directory: str | os.PathLike[str], **options: Any) -> Fold:
     folder = Path(directory)
     read.check_folder(folder, "load_table_fold reads the folder of one fold")
     paths = [_part(folder, names) for names in NAMES_OF_PARTS]
-    others = {name: options[name] for name in options.keys() & {"labels", "missing", "missing_values", "dtype"}}
+    others = {
+        name: options[name]
+        for name in options.keys() & {"labels", "missing", "missing_values", "dtype"}
+    }
     roles = {name: value for name, value in options.items() if name not in others}
     first = table_columns(paths[0], **roles)
-    roles = roles | {"label": first.label, "query": first.query, "features": first.features, "exclude": ()}
+    roles = roles | {
+        "label": first.label,
+        "query": first.query,
+        "features": first.features,
+        "exclude": (),
+    }
     return cast("Fold", tuple(load_table(path, **roles, **others) for path in paths))
 
 
@@ -249,7 +289,9 @@ def table_columns(
         roles[role] = roles.get(role) or usual_column(present, usual) or ""
         if not roles[role]:
             shown = ", ".join(present[:10])
-            raise ValueError(f"{path}: no column has a usual name for the {role}; give {role}=, such as one of {shown}")
+            raise ValueError(
+                f"{path}: no column has a usual name for the {role}; give {role}=, such as one of {shown}"
+            )
     used = {*roles.values(), *left_out}
     others = (name for name in stored.get("features") or present if name not in used)
     chosen = tuple(dict.fromkeys(listed(features))) if features is not None else tuple(others)
@@ -260,14 +302,30 @@ def table_columns(
 
 
 def _faults_of_columns(
-    roles: Mapping[str, str], left_out: Iterable[str], chosen: tuple[str, ...], present: Sequence[str], *, named: bool
+    roles: Mapping[str, str],
+    left_out: Iterable[str],
+    chosen: tuple[str, ...],
+    present: Sequence[str],
+    *,
+    named: bool,
 ) -> Iterator[str]:
     """Yield the faults: columns that are missing, duplicate, used twice, or not features unless these are `named`."""
     counts, role_of = Counter(present), dict[str, str]()
-    yield from (f"two columns are called {name!r}; give distinct names" for name, n in counts.items() if n > 1)
-    arguments = {role: (name,) for role, name in roles.items()} | {"exclude": left_out, "features": chosen}
+    yield from (
+        f"two columns are called {name!r}; give distinct names"
+        for name, n in counts.items()
+        if n > 1
+    )
+    arguments = {role: (name,) for role, name in roles.items()} | {
+        "exclude": left_out,
+        "features": chosen,
+    }
     for argument, names in arguments.items():
-        yield from (f"{argument}=: {unknown('column', name, present)}" for name in names if name not in counts)
+        yield from (
+            f"{argument}=: {unknown('column', name, present)}"
+            for name in names
+            if name not in counts
+        )
     for role, name in [*roles.items(), *(("feature", name) for name in chosen)]:
         if role_of.setdefault(name, role) != role:
             yield f"the column {name!r} cannot be both {role_of[name]} and {role}"
@@ -281,7 +339,11 @@ def _faults_of_columns(
 def row_names(path: Path, rows: Sequence[int], needed: Sequence[str] = ()) -> list[str]:
     """Return the places of rows, counted from 0, for messages: lines, or numbers in a file without lines."""
     lines_of = table_reader(path).lines_of
-    return [f"line {n}" for n in lines_of(path, needed, rows)] if lines_of else [f"row {row + 1:,}" for row in rows]
+    return (
+        [f"line {n}" for n in lines_of(path, needed, rows)]
+        if lines_of
+        else [f"row {row + 1:,}" for row in rows]
+    )
 
 
 def _read(
@@ -292,11 +354,17 @@ def _read(
     others, n_rows, n_features = [], 0, len(columns.features)
     for batch in _batches(path, columns.all, columns.texts):
         features = batch.select(list(columns.features))
-        dtype = dtype or (np.float32 if set(features.schema.types) == {pa.float32()} else np.float64)
-        n_bytes = (n_rows + batch.num_rows) * (n_features * np.dtype(dtype).itemsize + 16)  # with label and query
+        dtype = dtype or (
+            np.float32 if set(features.schema.types) == {pa.float32()} else np.float64
+        )
+        n_bytes = (n_rows + batch.num_rows) * (
+            n_features * np.dtype(dtype).itemsize + 16
+        )  # with label and query
         check_room(f"{path}: {n_rows + batch.num_rows:,} rows of {n_features:,} features", n_bytes)
         pieces.append(read.zeros(n_features, batch.num_rows, dtype).T)
-        for name, column, target in zip(columns.features, features.columns, pieces[-1].T, strict=True):
+        for name, column, target in zip(
+            columns.features, features.columns, pieces[-1].T, strict=True
+        ):
             _fill(target, _numbers(column, path, name), name, n_rows, nulls=nulls)
         others.append(batch.select(columns.all[:-n_features]))
         n_rows += batch.num_rows
@@ -308,7 +376,9 @@ def _read(
     arrays: dict[str, Array] = {}
     for array, name in columns.further.items():
         if array == "documents":
-            arrays[array] = np.array(_ids(table[name], path, name, "document").to_pylist()).astype(np.str_)
+            arrays[array] = np.array(_ids(table[name], path, name, "document").to_pylist()).astype(
+                np.str_
+            )
         else:
             arrays[array] = _weights(table[name], path, name)
     if (weights := arrays.get("query_weights")) is not None:
@@ -317,7 +387,9 @@ def _read(
         other = f"another weight in the column {columns.further['query_weights']!r} than in the first row of the query"
         _require(same, lambda i: f"{other}; give all rows of a query one weight")
     qid = np.repeat(ids, np.diff(offsets))
-    return read.Documents(read.joined(pieces, n_features, pieces[0].dtype), y, qid, columns.features, **arrays)
+    return read.Documents(
+        read.joined(pieces, n_features, pieces[0].dtype), y, qid, columns.features, **arrays
+    )
 
 
 def _batches(path: Path, columns: Sequence[str], texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -341,16 +413,24 @@ def _numbers(column: pa.Array | pa.ChunkedArray, path: Path, name: str) -> Array
     """Return a column of plain numbers, NaN for missing ones; refuse another column."""
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        raise ValueError(f"{path}: the column {name!r} holds {kind}, not plain numbers; {NOT_NUMBERS}")
+        raise ValueError(
+            f"{path}: the column {name!r} holds {kind}, not plain numbers; {NOT_NUMBERS}"
+        )
     return arrow_numbers(column)
 
 
 def _weights(column: pa.ChunkedArray, path: Path, name: str) -> Array:
     """Return a column of positive numbers."""
-    weights, where = np.asarray(_numbers(column, path, name), np.float64), f"in the column {name!r} is"
+    weights, where = (
+        np.asarray(_numbers(column, path, name), np.float64),
+        f"in the column {name!r} is",
+    )
     _require(~np.isnan(weights), lambda i: f"the weight {where} missing; every row needs one")
     right = (weights > 0) & np.isfinite(weights)
-    _require(right, lambda i: f"the weight {weights[i]:g} {where} not a positive, finite number; change it")
+    _require(
+        right,
+        lambda i: f"the weight {weights[i]:g} {where} not a positive, finite number; change it",
+    )
     return weights
 
 
@@ -359,7 +439,11 @@ def _fill(target: Floats, values: Array, name: str, row: int, *, nulls: bool) ->
     with np.errstate(over="ignore"):
         target[...] = values
     if not nulls:
-        _require(~np.isnan(target), lambda i: f"the value of {name!r} is missing; {read.MISSING_REMEDY}", row)
+        _require(
+            ~np.isnan(target),
+            lambda i: f"the value of {name!r} is missing; {read.MISSING_REMEDY}",
+            row,
+        )
     large = "is infinite, or too large for the precision of the features"
     _require(~np.isinf(target), lambda i: f"the value {values[i]:g} of {name!r} {large}", row)
 
@@ -369,11 +453,19 @@ def checked_labels_rule(labels: object) -> Labels | None:
     if labels is None:
         return None
     if isinstance(labels, Mapping):
-        check_at_least(0, MOST_LABEL, **{f"labels of {text!r}": label for text, label in labels.items()})
+        check_at_least(
+            0, MOST_LABEL, **{f"labels of {text!r}": label for text, label in labels.items()}
+        )
         return {text: int(label) for key, label in labels.items() for text in _spellings(key)}
-    limits = doubles(labels, "labels").tolist() if isinstance(labels, Sequence) and not isinstance(labels, str) else []
+    limits = (
+        doubles(labels, "labels").tolist()
+        if isinstance(labels, Sequence) and not isinstance(labels, str)
+        else []
+    )
     if not limits or not all(map(isfinite, limits)) or any(b <= a for a, b in pairwise(limits)):
-        raise ValueError(f"labels is {labels!r}; give the label of each text, such as {{E = 3}}, or increasing limits")
+        raise ValueError(
+            f"labels is {labels!r}; give the label of each text, such as {{E = 3}}, or increasing limits"
+        )
     return tuple(limits)
 
 
@@ -397,7 +489,10 @@ def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | Non
         numbers, boolean, wrong = parsed_numbers(column.combine_chunks())
         wrong = wrong | (boolean & (not boolean.all()))
         remedy = "give the label of each text, such as labels = {good = 1}, or moerank init --labels good=1,bad=0"
-        _require(~wrong, lambda i: f"the label {read.quoted(column[i].as_py())} {where} not a number; {remedy}")
+        _require(
+            ~wrong,
+            lambda i: f"the label {read.quoted(column[i].as_py())} {where} not a number; {remedy}",
+        )
         values = np.asarray(numbers, np.float64)
     else:
         values = np.asarray(_numbers(column, path, name), np.float64)
@@ -419,7 +514,9 @@ def _ids(column: pa.ChunkedArray, path: Path, name: str, what: str) -> pa.Array:
     if pa.types.is_floating(kind):
         numbers = arrow_numbers(column)
         inexact = f"in the column {name!r} is NaN, or a float that stands for several integers; make integers or texts"
-        _require(np.abs(numbers) < LARGEST_EXACT, lambda i: f"the {what} id {numbers[i]:g} {inexact}")
+        _require(
+            np.abs(numbers) < LARGEST_EXACT, lambda i: f"the {what} id {numbers[i]:g} {inexact}"
+        )
     if not pa.types.is_integer(kind) or column.null_count:
         column = column.cast(pa.large_string()).fill_null("")
         absent = f"no {what} id in the column {name!r}; every row needs one"
@@ -436,7 +533,9 @@ def _queries(column: pa.Array, name: str) -> tuple[Array, Integers]:
     first: dict[object, int] = {}
     for query, row in zip(runs.values.to_pylist(), offsets.tolist(), strict=False):
         if query in first:
-            remedy = f"sort the rows by the column {name!r}, so that those of a query are contiguous"
+            remedy = (
+                f"sort the rows by the column {name!r}, so that those of a query are contiguous"
+            )
             raise WrongRowError(row, f"query {query} begins again; {remedy}")
         first[query] = row
     texts = np.array([str(query) for query in first])
@@ -449,16 +548,25 @@ def _queries(column: pa.Array, name: str) -> tuple[Array, Integers]:
 
 def write_documents(path: Path, documents: read.Documents) -> None:
     """Write documents as a Parquet file that names the roles of its columns; NaN becomes a missing value."""
-    names = documents.feature_names or tuple(str(number) for number in range(1, documents.X.shape[1] + 1))
+    names = documents.feature_names or tuple(
+        str(number) for number in range(1, documents.X.shape[1] + 1)
+    )
     columns = {"label": documents.y, "query": documents.qid, "document": documents.documents}
-    columns |= {"document_weight": documents.document_weights, "query_weight": documents.query_weights}
+    columns |= {
+        "document_weight": documents.document_weights,
+        "query_weight": documents.query_weights,
+    }
     if documents.query_weights is not None:
         begins = np.append(True, documents.qid[1:] != documents.qid[:-1])
         columns["query_weight"] = documents.query_weights[np.cumsum(begins) - 1]
     columns = {name: values for name, values in columns.items() if values is not None}
     roles = {name: name for name in columns} | {"features": names}
     columns |= dict(zip(names, map(np.ascontiguousarray, documents.X.T), strict=True))
-    write_table(path, {name: pa.array(values, from_pandas=True) for name, values in columns.items()}, {"roles": roles})
+    write_table(
+        path,
+        {name: pa.array(values, from_pandas=True) for name, values in columns.items()},
+        {"roles": roles},
+    )
 
 
 def write_table(path: Path, columns: Mapping[str, pa.Array], about: Json) -> None:
@@ -507,11 +615,15 @@ def _opened_parquet(path: Path) -> Iterator[pq.ParquetFile]:
     """Open a Parquet file, and refuse any other file."""
     with open_regular(path) as stored:
         try:
-            with pq.ParquetFile(stored, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True) as file:
+            with pq.ParquetFile(
+                stored, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True
+            ) as file:
                 yield file
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = str(error).partition("\n")[0][:200]
-            raise ValueError(f"{path}: not a Parquet file that can be read, or a damaged one ({reason})") from None
+            raise ValueError(
+                f"{path}: not a Parquet file that can be read, or a damaged one ({reason})"
+            ) from None
 
 
 def _parquet_schema(path: Path) -> pa.Schema:
@@ -531,11 +643,15 @@ def _read_parquet(path: Path, columns: Sequence[str], _: Sequence[str]) -> Itera
         size = max(2**8, min(CELLS_AT_A_TIME // len(columns), 2**16))
         for batch in file.iter_batches(batch_size=size, columns=list(columns)):
             if sorted(batch.schema.names) != sorted(columns):
-                raise ValueError(f"{path}: a damaged Parquet file: it holds other columns than it says")
+                raise ValueError(
+                    f"{path}: a damaged Parquet file: it holds other columns than it says"
+                )
             yield batch
             n_read += batch.num_rows
         if n_read != n_rows:
-            raise ValueError(f"{path}: a damaged Parquet file: it says {n_rows:,} rows and holds {n_read:,}")
+            raise ValueError(
+                f"{path}: a damaged Parquet file: it says {n_rows:,} rows and holds {n_read:,}"
+            )
 
 
 def csv_rows(path: Path, lines: Lines, separator: str, before: int, width: int = 0) -> Rows:
@@ -551,17 +667,23 @@ def csv_rows(path: Path, lines: Lines, separator: str, before: int, width: int =
             width = width or len(fields)
             if len(fields) != width:
                 named = f"{len(fields)} fields, but the header names {width} columns"
-                raise ValueError(f"{path}, line {before + rows.line_num}: {named}; quote fields with separators")
+                raise ValueError(
+                    f"{path}, line {before + rows.line_num}: {named}; quote fields with separators"
+                )
             yield before + rows.line_num, fields
     except csv.Error as error:
-        raise ValueError(f"{path}, line {before + rows.line_num}: not a CSV file: {error}") from None
+        raise ValueError(
+            f"{path}, line {before + rows.line_num}: not a CSV file: {error}"
+        ) from None
 
 
 def csv_table(path: Path, lines: Lines, needed: Sequence[str] = ()) -> tuple[Rows, str]:
     """Return the rows of a CSV file and the separator, which yields all needed names, else the most names."""
     number, first = next(((number, line) for number, line in lines if line.strip()), (1, ""))
     headers = {sign: _fields(first, sign) for sign in SEPARATORS}
-    separator = max(SEPARATORS, key=lambda sign: (set(needed) <= set(headers[sign]), len(headers[sign])))
+    separator = max(
+        SEPARATORS, key=lambda sign: (set(needed) <= set(headers[sign]), len(headers[sign]))
+    )
     return csv_rows(path, chain([(number, first)], lines), separator, number - 1), separator
 
 
@@ -576,32 +698,48 @@ def parsed_numbers(cells: pa.Array) -> tuple[pa.Array, Mask, Mask]:
     missing = pc.is_in(cells, pa.array(MISSING))
     with suppress(pa.ArrowInvalid):
         numbers = pc.if_else(missing, None, cells).cast(pa.float64())
-        if pc.all(pc.is_finite(numbers)).as_py() is not False:  # so that NaN and infinity are looked at closely
+        if (
+            pc.all(pc.is_finite(numbers)).as_py() is not False
+        ):  # so that NaN and infinity are looked at closely
             return numbers, *np.zeros((2, len(cells)), np.bool_)
     missing = pc.or_(missing, pc.match_substring_regex(cells, r"(?i)^[ \t]*[+-]?nan[ \t]*$"))
     true, false = (pc.is_in(cells, pa.array(spellings)) for spellings in (TRUE, FALSE))
     boolean = pc.or_(true, false)
     right = pc.match_substring_regex(cells, f"^(?:{NUMBER.pattern})$")
-    plain = pc.if_else(true, "1", pc.if_else(false, "0", pc.if_else(right, pc.utf8_trim(cells, " \t"), None)))
+    plain = pc.if_else(
+        true, "1", pc.if_else(false, "0", pc.if_else(right, pc.utf8_trim(cells, " \t"), None))
+    )
     wrong = pc.invert(pc.or_(pc.or_(missing, boolean), right))
-    return pc.if_else(missing, None, plain).cast(pa.float64()), np.asarray(boolean), np.asarray(wrong)
+    return (
+        pc.if_else(missing, None, plain).cast(pa.float64()),
+        np.asarray(boolean),
+        np.asarray(wrong),
+    )
 
 
 def _csv_header(path: Path, needed: Sequence[str]) -> list[str]:
     """Return the names of the columns of a CSV file."""
     _, header = next(csv_table(path, read.text_lines(path), needed)[0], (0, []))
-    if all(name in MISSING or NUMBER.fullmatch(name) for name in header) or re.search(r"[\r\n]", "".join(header)):
-        raise ValueError(f"{path}: the first line must be a header with the names of all columns; add one")
+    if all(name in MISSING or NUMBER.fullmatch(name) for name in header) or re.search(
+        r"[\r\n]", "".join(header)
+    ):
+        raise ValueError(
+            f"{path}: the first line must be a header with the names of all columns; add one"
+        )
     return header
 
 
-def _blocks(path: Path, lines: Lines, separator: str, width: int) -> Iterator[tuple[list[int], pa.Array]]:
+def _blocks(
+    path: Path, lines: Lines, separator: str, width: int
+) -> Iterator[tuple[list[int], pa.Array]]:
     """Yield the lines of some rows of a CSV file, and their cells row by row; without quotes in one piece."""
     size = max(1, CELLS_AT_A_TIME // (4 * width))  # cells are larger than numbers
     while block := list(islice(lines, size)):
         texts = pa.array([line.rstrip("\r\n") for _, line in block], pa.string())
         fields = pc.split_pattern(texts, separator)
-        odd = pc.or_(pc.match_substring(texts, '"'), pc.not_equal(pc.list_value_length(fields), width))
+        odd = pc.or_(
+            pc.match_substring(texts, '"'), pc.not_equal(pc.list_value_length(fields), width)
+        )
         if pc.any(odd).as_py():
             rows = csv_rows(path, chain(block, lines), separator, block[0][0] - 1, width)
             while part := list(islice(rows, size)):
@@ -611,7 +749,9 @@ def _blocks(path: Path, lines: Lines, separator: str, width: int) -> Iterator[tu
         yield [line for line, _ in block], fields.flatten()
 
 
-def _read_csv(path: Path, columns: Sequence[str], texts: Collection[str]) -> Iterator[pa.RecordBatch]:
+def _read_csv(
+    path: Path, columns: Sequence[str], texts: Collection[str]
+) -> Iterator[pa.RecordBatch]:
     """Yield some columns block by block, as numbers or as texts; null is a missing number."""
     lines = read.text_lines(path)
     rows, separator = csv_table(path, lines, columns)
@@ -620,12 +760,19 @@ def _read_csv(path: Path, columns: Sequence[str], texts: Collection[str]) -> Ite
     texts = frozenset(texts)  # a table may have 100,000 columns
     numeric = [name for name in columns if name not in texts]
     indices = np.array([index[name] for name in numeric], np.int64)
-    is_switch = np.full(len(numeric), -1)  # whether a column holds true and false, −1 before its first value
+    is_switch = np.full(
+        len(numeric), -1
+    )  # whether a column holds true and false, −1 before its first value
     for block, every in _blocks(path, lines, separator, len(names)):
-        cells = every.take(pa.array((np.arange(len(block))[:, None] * len(names) + indices).ravel()))
+        cells = every.take(
+            pa.array((np.arange(len(block))[:, None] * len(names) + indices).ravel())
+        )
         numbers, boolean, wrong = parsed_numbers(cells)
         table = (len(block), len(numeric))
-        present, switches = (np.asarray(numbers.is_valid()) | wrong).reshape(table), boolean.reshape(table)
+        present, switches = (
+            (np.asarray(numbers.is_valid()) | wrong).reshape(table),
+            boolean.reshape(table),
+        )
         first = switches[present.argmax(axis=0), np.arange(len(numeric))]
         is_switch = np.where((is_switch < 0) & present.any(axis=0), first, is_switch)
         odd = wrong.reshape(table) | (present & (switches != is_switch))
