@@ -52,6 +52,9 @@ from .rankers import RankRLS as RankRLS
 from .rankers import RankSVM as RankSVM
 from .rankers import RankSVMStruct as RankSVMStruct
 from .rankers import RankSVMTRON as RankSVMTRON
+from .runs.problem import load_problem as load_problem
+from .runs.problem import make_problem as make_problem
+from .runs.run_folder import load_model as load_model
 from .selectors.filter import PermutationImportance as PermutationImportance
 from .selectors.filter import SingleFeatures as SingleFeatures
 from .selectors.fs_bfs import FSBFS as FSBFS
@@ -74,9 +77,6 @@ from .selectors.tree_filters import LambdaMARTRFE as LambdaMARTRFE
 from .selectors.tree_filters import LambdaMARTSHAP as LambdaMARTSHAP
 from .solvers import make_solver as make_solver
 from .studies.evidence import stability as stability
-from .studies.problem import load_problem as load_problem
-from .studies.problem import make_problem as make_problem
-from .studies.run_folder import load_model as load_model
 from .studies.searches import SearchStudy as SearchStudy
 from .studies.searches import load_suite as load_suite
 from .studies.searches import named_searches as named_searches

@@ -17,7 +17,7 @@ from moerank import FSED
 from moerank.data import RankingData
 from moerank.figures.panels import COLOURS, DASHES
 from moerank.figures.style import WIDTH, in_style, put_title, save_figure
-from moerank.studies.problem import load_problem
+from moerank.runs.problem import load_problem
 
 
 def density_figure(train: RankingData, features: list[int]) -> Figure:

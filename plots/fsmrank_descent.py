@@ -19,7 +19,7 @@ from moerank import FSMRankSubgradient
 from moerank.data import RankingData
 from moerank.figures.style import LINES, WIDTH, in_style, put_title, save_figure
 from moerank.rankers import FSMRank
-from moerank.studies.problem import load_problem
+from moerank.runs.problem import load_problem
 
 PROBLEMS = ("mq2008", "ohsumed", "mslr")
 STEPS = tuple(2**k for k in range(10))

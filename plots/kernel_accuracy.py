@@ -16,7 +16,7 @@ from moerank.figures.panels import solver_style
 from moerank.figures.style import WIDTH, in_style, put_title, save_figure
 from moerank.metrics import MAP, NDCG, MeanNDCG
 from moerank.rankers import RankFourier, RankNystrom, RankSVM
-from moerank.studies.problem import load_problem
+from moerank.runs.problem import load_problem
 
 SEEDS = 5
 RANKERS = {"RankNystrom": RankNystrom, "RankFourier": RankFourier}

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 import moerank as mr
-from moerank.studies.problem import Problem
+from moerank.runs.problem import Problem
 from moerank.studies.results import Results
 
 

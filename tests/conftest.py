@@ -124,7 +124,7 @@ def tiny_problem_file(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tiny_problem(tiny_problem_file):
-    from moerank.studies.problem import load_problem
+    from moerank.runs.problem import load_problem
 
     return load_problem(tiny_problem_file)
 
@@ -132,7 +132,7 @@ def tiny_problem(tiny_problem_file):
 @pytest.fixture(scope="session")
 def tiny_result(tiny_problem):
     """MOFSRank on the second fold of the tiny problem."""
-    from moerank.studies.run_fold import run_fold
+    from moerank.runs.run_fold import run_fold
 
     return run_fold(tiny_problem, 2, seed=4)
 

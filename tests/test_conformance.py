@@ -14,10 +14,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData, fit_scaling, load_planted_fold
+from moerank.runs.problem import SolverSection
+from moerank.runs.result import Result, write_result
+from moerank.runs.run_fold import run_fold
 from moerank.solvers import make_solver, solvers
-from moerank.studies.problem import SolverSection
-from moerank.studies.result import Result, write_result
-from moerank.studies.run_fold import run_fold
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* (stopped|ended) at max_")  # searches and solvers made quick
 

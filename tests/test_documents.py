@@ -24,10 +24,11 @@ from moerank.data import make_planted
 from moerank.mofsrank import estimator
 from moerank.rankers import lambda_mart
 from moerank.rankers.base import Ranker
+from moerank.runs import sources
+from moerank.runs.result import Result
 from moerank.selectors.best_subset import BestSubset
 from moerank.solvers import solvers
-from moerank.studies import evidence, searches, sources
-from moerank.studies.result import Result
+from moerank.studies import evidence, searches
 from moerank.version import VERSION
 
 PROJECT = Path(__file__).resolve().parents[1]

@@ -9,10 +9,10 @@ from typing import get_args
 import pytest
 
 import moerank as mr
+from moerank.runs.problem import Problem
+from moerank.runs.result import Result
+from moerank.runs.sources import Data
 from moerank.solvers import solvers
-from moerank.studies.problem import Problem
-from moerank.studies.result import Result
-from moerank.studies.sources import Data
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 

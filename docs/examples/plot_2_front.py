@@ -9,7 +9,7 @@ import textwrap
 
 import moerank as mr
 from moerank.figures import RUN_FIGURES
-from moerank.studies.run_fold import run_fold
+from moerank.runs.run_fold import run_fold
 
 # %%
 # This is ``moerank run digits``.

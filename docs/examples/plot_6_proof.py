@@ -8,8 +8,8 @@ loss of RankRLS.
 
 import moerank as mr
 from moerank.figures import RUN_FIGURES
+from moerank.runs.run_fold import run_fold
 from moerank.studies.evidence import certify
-from moerank.studies.run_fold import run_fold
 
 # %%
 # ``moerank certify`` does this for a finished run. It searches the tree of subsets by leaps and bounds.

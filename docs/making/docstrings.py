@@ -3,8 +3,8 @@
 import re
 
 from moerank.rankers.model import Model
-from moerank.studies.problem import Problem
-from moerank.studies.result import Result
+from moerank.runs.problem import Problem
+from moerank.runs.result import Result
 from moerank.verdict import Verdict
 
 LITERAL = re.compile(r"(``.*?``|`.*?`)")

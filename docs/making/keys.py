@@ -4,9 +4,9 @@ import inspect
 from typing import get_args
 
 from making.schema import once, rows, table
-from moerank.studies.problem import Problem
-from moerank.studies.result import FORMAT, Convergence, Member, Result, Times
-from moerank.studies.sources import Data, DataSection, Split
+from moerank.runs.problem import Problem
+from moerank.runs.result import FORMAT, Convergence, Member, Result, Times
+from moerank.runs.sources import Data, DataSection, Split
 from moerank.verdict import Verdict
 
 PROBLEM = """\

@@ -36,8 +36,8 @@ def certify_command(
     from moerank.figures import RUN_FIGURES
     from moerank.figures.style import save_figure
     from moerank.files import replace_file
+    from moerank.runs.result import find_result, write_result
     from moerank.studies.evidence import certify as prove
-    from moerank.studies.result import find_result, write_result
 
     stored = find_result(result)
     with StageProgress() as progress:
@@ -103,7 +103,7 @@ def judge_command(
     from typing import get_args
 
     from moerank.checks import Parameters, check_choice
-    from moerank.studies.run_folder import judge_on_new
+    from moerank.runs.run_folder import judge_on_new
     from moerank.verdict import Finding
 
     for finding in fail_on or ():
@@ -155,8 +155,8 @@ def stability_command(
     from moerank.figures.frequency_of_study import stability_figure
     from moerank.figures.style import save_figure
     from moerank.files import prepare_folder, replace_file
+    from moerank.runs.problem import load_problem
     from moerank.studies.evidence import stability as measure
-    from moerank.studies.problem import load_problem
 
     chosen = load_problem(problem, options.read_settings(set_ or []))
     out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"

@@ -49,8 +49,8 @@ def init_command(
     moerank init judged.csv --label esci_label --labels E=3,S=2,C=1,I=0
     moerank init logs/
     """
+    from moerank.runs.draft import data_remarks, draft_problem
     from moerank.solvers import split
-    from moerank.studies.draft import data_remarks, draft_problem
 
     with reading(table):
         draft = draft_problem(
@@ -117,8 +117,8 @@ def describe_command(
     from moerank.data import describe as describe_data
     from moerank.data.scaling import negative_features
     from moerank.exports.deployable import obstacles_of_data, refused_below_zero
-    from moerank.studies.draft import leak_remarks
-    from moerank.studies.problem import load_problem
+    from moerank.runs.draft import leak_remarks
+    from moerank.runs.problem import load_problem
 
     named = what.endswith(".toml") or not Path(what).exists()
     with reading(what):
@@ -148,7 +148,7 @@ def _read(path: Path, fold: int) -> Sequence[RankingData]:
     from moerank.data import load_fold, load_letor, load_table, load_table_fold
     from moerank.data.folds import count_folds, part_paths
     from moerank.data.read.table import find_part, reader_of
-    from moerank.studies.draft import draft_problem
+    from moerank.runs.draft import draft_problem
 
     if path.is_dir() and (n_folds := count_folds(path)):
         path = path / f"Fold{fold}"

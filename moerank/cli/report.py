@@ -120,8 +120,8 @@ def plot_command(
     from moerank.checks import check_choice
     from moerank.data.read import check_folder
     from moerank.figures import figures_of, style
+    from moerank.runs.result import read_result
     from moerank.solvers import split
-    from moerank.studies.result import read_result
     from moerank.studies.study import Study
 
     renamed = dict(text.rpartition("=")[::2] for text in split(names))
@@ -205,7 +205,7 @@ def export_command(
     moerank export results/shop-fold1-seed0 --format vespa --features features.toml --out moerank.profile
     moerank export results/study/cells/0123456789abcdef01234567.json --format onnx --out ranker.onnx
     """
-    from moerank.studies.result import find_result
+    from moerank.runs.result import find_result
 
     file = formats.find_format(format_).file.format(name)
     stored = find_result(result)

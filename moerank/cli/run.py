@@ -21,7 +21,7 @@ from moerank.files import last_change, read_text, replace_file
 from moerank.version import VERSION
 
 if TYPE_CHECKING:
-    from moerank.studies.result import Result
+    from moerank.runs.result import Result
 
 
 TREC = ("test.qrels", "test.run")
@@ -114,11 +114,11 @@ def run_command(
         from moerank.cli.progress import compile_kernels
         from moerank.data.trec import document_keys
         from moerank.mofsrank.dask_slices import connect
+        from moerank.runs.problem import load_problem, problem_path
+        from moerank.runs.result import FILES
+        from moerank.runs.run_folder import run_folds, write_trec
+        from moerank.runs.solver import Solver
         from moerank.solvers import find_backend
-        from moerank.studies.problem import load_problem, problem_path
-        from moerank.studies.result import FILES
-        from moerank.studies.run_folder import run_folds, write_trec
-        from moerank.studies.solver import Solver
 
         settings = options.read_settings(set_ or [])
         if backend is not None:
@@ -159,7 +159,7 @@ def run_command(
 def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
     """Refuse to overwrite files that have the names of a run's files, but come from elsewhere."""
     from moerank.figures import RUN_FIGURES
-    from moerank.studies.result import FILES, RESULT
+    from moerank.runs.result import FILES, RESULT
 
     if any((folder / RESULT).exists() for folder in folders):
         return

@@ -79,8 +79,8 @@ def study_command(
     """
     is_quiet.set(quiet)
     with interruptible(["moerank", *sys.argv[1:]]):
+        from moerank.runs.solver import ablations
         from moerank.solvers import split
-        from moerank.studies.solver import ablations
         from moerank.studies.study import Study
 
         names = split(solvers)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # these take seconds to import, and the table of solvers need
     import pandas as pd
 
     from moerank.data.describe import DataDescription
-    from moerank.studies.result import Member, Result
+    from moerank.runs.result import Member, Result
     from moerank.studies.results import Results
 
 
@@ -108,7 +108,7 @@ def front_table(result: Result) -> Table:
 
 
 def _values(ranker: Member, result: Result) -> dict[str, str]:
-    from moerank.studies.result import PARTS
+    from moerank.runs.result import PARTS
 
     heads = {
         (name, part): f"{name}\n{part.removesuffix('dation')}"

@@ -16,8 +16,8 @@ from moerank.checks import check_choice
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from moerank.studies.problem import Problem
-    from moerank.studies.result import Result
+    from moerank.runs.problem import Problem
+    from moerank.runs.result import Result
     from moerank.studies.results import Results
     from moerank.studies.searches import SearchStudy
     from moerank.studies.study import Study

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from moerank.figures.style import LINES, RING, one_panel, put_ticks
-from moerank.studies.result import Result
+from moerank.runs.result import Result
 
 
 def certificate_figure(result: Result) -> Figure:

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from moerank.arrays import Mask
 from moerank.figures.style import CHOSEN, WIDTH, one_panel, put_title
-from moerank.studies.result import Result
+from moerank.runs.result import Result
 
 # Largest number of features in the figure, the most used ones.
 MOST_ROWS = 50

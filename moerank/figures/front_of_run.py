@@ -16,7 +16,7 @@ from moerank.figures.style import (
     put_log_scale,
     put_ticks,
 )
-from moerank.studies.result import PARTS, Member, Result
+from moerank.runs.result import PARTS, Member, Result
 
 # Markers of the baselines: all features and LambdaMART; older results have FSMRank as well.
 BASELINES = ("D", "v", "P")

@@ -16,7 +16,7 @@ from moerank.checks import check_choice
 from moerank.figures import View
 from moerank.figures.panels import MOST_LINES, Look, apart_from_first, boxed, named, panels_figure
 from moerank.figures.style import Style, put_log_scale
-from moerank.studies.result import Convergence, Result
+from moerank.runs.result import Convergence, Result
 from moerank.studies.results import NoResultsError, Results
 from moerank.studies.searches import SearchStudy
 

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from moerank.arrays import Matrix
 from moerank.figures import View, panels
 from moerank.figures.style import RING, put_log_scale
-from moerank.studies.result import Result
+from moerank.runs.result import Result
 from moerank.studies.results import NoResultsError, Results, front_points
 
 

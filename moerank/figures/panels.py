@@ -28,10 +28,10 @@ from moerank.figures.style import (
     widen,
 )
 from moerank.mofsrank.objectives import known_objectives
+from moerank.runs.result import Result
 from moerank.solvers import FAMILIES
 from moerank.solvers import solvers as solver_table
 from moerank.statistics import LEVEL, holm, signed_rank_p
-from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, Results, by_validation
 
 # Largest number of solvers with a colour, as many as readers can distinguish at a glance.

@@ -15,7 +15,7 @@ from moerank.data import PER_QUERY
 from moerank.figures import View
 from moerank.figures.style import GREY, WIDTH, Style, finished, in_style, put_ticks
 from moerank.rankers.shapes import Shape
-from moerank.studies.result import Result
+from moerank.runs.result import Result
 from moerank.studies.results import NoResultsError
 
 N_COLUMNS = 3

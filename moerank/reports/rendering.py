@@ -13,10 +13,10 @@ from moerank.figures import SEARCH_FIGURES
 from moerank.figures.panels import best_of_families
 from moerank.figures.style import encode
 from moerank.reports.study_report import Report, ReportSection, ReportTable, illustrations, sections
-from moerank.studies.problem import Problem
-from moerank.studies.result import PARTS
+from moerank.runs.problem import Problem
+from moerank.runs.result import PARTS
+from moerank.runs.run_fold import Progress
 from moerank.studies.results import NoResultsError, by_validation
-from moerank.studies.run_fold import Progress
 from moerank.studies.searches import QUALITIES, SearchStudy
 
 # A cell with more characters gets a minimum width.

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from moerank.checks import check_choice
 from moerank.figures import FIGURES
 from moerank.figures.panels import boxed
+from moerank.runs.problem import Problem
 from moerank.statistics import LEVEL, holm
 from moerank.studies import results
-from moerank.studies.problem import Problem
 from moerank.studies.study import Study
 
 

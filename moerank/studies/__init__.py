@@ -1,1 +1,1 @@
-"""Problem files, runs and studies: what to run, where it runs, and the results that are stored and compared."""
+"""Many runs: cells that several processes share, results side by side, studies of searches, and evidence."""

@@ -21,9 +21,9 @@ from moerank.checks import check_at_least, most_workers
 from moerank.files import FULL, Json, cannot_write, prepare_folder, replace_file, writing
 from moerank.kernels.compiled import end_with
 from moerank.mofsrank.dask_slices import connect, gone
+from moerank.runs.result import Stored
+from moerank.runs.solver import digest_of
 from moerank.solvers import allow_code, code_is_allowed
-from moerank.studies.result import Stored
-from moerank.studies.solver import digest_of
 
 CLAIMS = ".claims"
 STARTS = "starts.log"

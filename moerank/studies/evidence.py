@@ -20,14 +20,14 @@ from moerank.metrics import Metric
 from moerank.mofsrank.limits import FeatureStrings
 from moerank.mofsrank.settings import Limits, given_settings
 from moerank.rankers import RankRLS, varying_in_queries
+from moerank.runs.problem import Problem, make_problem
+from moerank.runs.result import Certificate, Natural, Result, Stored
+from moerank.runs.run_fold import Progress, run_fold, silent, tuned
+from moerank.runs.solver import data_digest
+from moerank.runs.sources import read_memory
 from moerank.scikit_learn import ConvergenceWarning
 from moerank.selectors.best_subset import BestSubset
 from moerank.solvers import allow_code, code_is_allowed, make_backend
-from moerank.studies.problem import Problem, make_problem
-from moerank.studies.result import Certificate, Natural, Result, Stored
-from moerank.studies.run_fold import Progress, run_fold, silent, tuned
-from moerank.studies.solver import data_digest
-from moerank.studies.sources import read_memory
 from moerank.studies.study import Cell, read_solvers
 from moerank.training.pair_moments import PairMoments
 

@@ -14,7 +14,7 @@ from moerank import statistics
 from moerank.arrays import Integers, Vector
 from moerank.checks import check_choice, unknown
 from moerank.files import Json
-from moerank.studies.result import PARTS, Result
+from moerank.runs.result import PARTS, Result
 
 # The results of a solver on a problem by fold, one for each seed.
 Runs: TypeAlias = dict[int, list[Result]]

@@ -28,13 +28,13 @@ from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Archive, make_algorithm,
 from moerank.files import replace_file
 from moerank.mofsrank import FeatureSelection
 from moerank.rankers import RankRLS, varying_in_queries
+from moerank.runs.problem import load_problem
+from moerank.runs.result import Stored
+from moerank.runs.solver import identity_of
+from moerank.runs.sources import shipped_folder
 from moerank.solvers import is_code, load_code
 from moerank.studies.cells import REMEDY, Store, Work, run_cells
-from moerank.studies.problem import load_problem
-from moerank.studies.result import Stored
 from moerank.studies.results import NoResultsError
-from moerank.studies.solver import identity_of
-from moerank.studies.sources import shipped_folder
 from moerank.studies.study import MOST_CELLS, warn_of_failures
 
 SYMBOLS = {1: "+", -1: "−", 0: "="}
@@ -241,7 +241,7 @@ class SearchStudy:
     Notes
     -----
     The name of a cell's file is a digest of problem, algorithm, evaluations and seed
-    (`moerank.studies.solver.identity_of`), as they are when the study is made, so a study with another problem of the
+    (`moerank.runs.solver.identity_of`), as they are when the study is made, so a study with another problem of the
     same name runs anew. Each run has a copy of its problem. Before it the first generation runs on another copy, not
     timed and not counted, to load kernels and prepare the data. A problem with a cache of its own must leave it out of
     its copies and of ``__getstate__``, as the stages do.

@@ -18,14 +18,14 @@ from moerank.data import RankingData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.files import Json, last_change, replace_file
 from moerank.mofsrank.settings import Section, refusing
+from moerank.runs.problem import Problem, load_problem, make_problem, with_settings
+from moerank.runs.result import FORMAT, RESULT, Format, Result, Stored, find_result
+from moerank.runs.run_fold import configuration, run_fold
+from moerank.runs.solver import Solver, digest_of, files_of_code
+from moerank.runs.sources import InMemory
 from moerank.solvers import solvers as solver_table
 from moerank.studies.cells import REMEDY, Store, Work, run_cells
-from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
-from moerank.studies.result import FORMAT, RESULT, Format, Result, Stored, find_result
 from moerank.studies.results import Results, results_frame
-from moerank.studies.run_fold import configuration, run_fold
-from moerank.studies.solver import Solver, digest_of, files_of_code
-from moerank.studies.sources import InMemory
 from moerank.version import VERSION
 
 STUDY = "study.json"
@@ -259,7 +259,7 @@ class Study:
     problems : str, path, Problem, a sequence of these, or a mapping
         Names of shipped problems, or problem files. A mapping gives names to problems, which may also be data in
         memory: (train, validation, test), a list of such folds, or one RankingData, which is split by query; see
-        `moerank.studies.problem.make_problem`.
+        `moerank.runs.problem.make_problem`.
     solvers : str, estimator, a sequence of these, or a mapping
         Names in the table of solvers, with parameters such as ``fsmrank[lambda1=0.1]``; validation data choose the
         other parameters. "all" stands for the whole table. An estimator, such as
@@ -281,7 +281,7 @@ class Study:
     ablate : mapping, optional
         An ablation: names of solvers, the base first, then the base without a part, such as
         ``{"base": MOFSRank(), "without ensemble": MOFSRank(ensemble=False)}``. All draw from the same seeds; a report
-        tests their differences from the base. `moerank.studies.solver.ablations` makes the mapping for names.
+        tests their differences from the base. `moerank.runs.solver.ablations` makes the mapping for names.
     own : bool, default False
         Whether estimators may search by another metric or other objectives than the problem, which is refused
         otherwise. They are judged by the metric of the problem, and share no figure of fronts with other solvers.
@@ -292,7 +292,7 @@ class Study:
     -----
     The name of a cell's file is a digest of what the study can see of its problem and solver. Estimators count by class
     and parameters, data in memory by their bytes, functions by their source text and the values in it
-    (`moerank.studies.solver.identity_of`). Other data or another function therefore need another name or another
+    (`moerank.runs.solver.identity_of`). Other data or another function therefore need another name or another
     folder. The digest does not cover other functions that they call, or what they read from files or the environment: a
     study warns if a module that it names is newer than a result.
 

@@ -18,8 +18,8 @@ from moerank.data import RankingData
 from moerank.data.folds import split_queries
 from moerank.mofsrank import MOFSRank
 from moerank.mofsrank.objectives import choose_member, values_of
+from moerank.runs.problem import load_problem
 from moerank.statistics import mean_and_error
-from moerank.studies.problem import load_problem
 
 RULES = ("validation", "half-se", "one-se", "knee", "train")
 NOISE = ("noise", "uniform", "tail", "count", "query", "ab_signal")

@@ -18,8 +18,8 @@ from pathlib import Path
 import frame
 import numpy as np
 
+from moerank.runs.problem import load_problem
 from moerank.solvers import make_solver, solvers
-from moerank.studies.problem import load_problem
 
 SETTINGS = {
     "Haswell": {"OPENBLAS_CORETYPE": "Haswell"},

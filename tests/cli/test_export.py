@@ -11,7 +11,7 @@ from helpers.serving_solr import SolrModel
 
 from moerank.data import PER_QUERY
 from moerank.exports.formats import FORMATS
-from moerank.studies.result import write_result
+from moerank.runs.result import write_result
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from moerank.data import RankingData, fit_scaling
-from moerank.studies.draft import draft_problem, leak_remarks
-from moerank.studies.problem import load_problem
+from moerank.runs.draft import draft_problem, leak_remarks
+from moerank.runs.problem import load_problem
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

@@ -127,7 +127,7 @@ def test_mistakes_are_one_sentence_before_any_work(command, tmp_path, monkeypatc
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    monkeypatch.setattr("moerank.studies.run_folder.run_fold", None)
+    monkeypatch.setattr("moerank.runs.run_folder.run_fold", None)
     begin = time.monotonic()
     outcome = command(*words.split())
     assert (outcome.exit_code, outcome.stdout) == (2, "")

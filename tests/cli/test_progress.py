@@ -1,7 +1,7 @@
 import re
 
 from moerank.cli.progress import CellProgress, StageProgress
-from moerank.studies.solver import Solver
+from moerank.runs.solver import Solver
 from moerank.studies.study import Cell
 
 

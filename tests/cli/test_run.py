@@ -12,9 +12,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from moerank.cli.progress import StageProgress
+from moerank.runs import sources
+from moerank.runs.result import Result
 from moerank.solvers import solvers
-from moerank.studies import sources
-from moerank.studies.result import Result
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -240,7 +240,7 @@ def test_an_interrupted_run_says_how_to_resume_and_ends_the_same(command, tmp_pa
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        target = "moerank.studies.run_folder.write_result" if stage == "writing" else f"{PROGRESS}.__call__"
+        target = "moerank.runs.run_folder.write_result" if stage == "writing" else f"{PROGRESS}.__call__"
         patch.setattr(target, interrupt)
         stopped = command("run", "TINY", "--fold", 2, "--seed", 4, "--out", "here")
     assert (stopped.exit_code, stopped.stdout) == (130, "")

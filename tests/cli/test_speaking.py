@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from moerank.studies.result import read_result
+from moerank.runs.result import read_result
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

@@ -4,8 +4,8 @@ import pytest
 from helpers.changes import replace
 
 from moerank.figures import FIGURES
+from moerank.runs.problem import Published
 from moerank.solvers import solvers
-from moerank.studies.problem import Published
 from moerank.studies.results import Results
 
 SOURCES = {"evolutionary": "mofsrank", "ranker": "ranksvm-primal"}

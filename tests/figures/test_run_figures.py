@@ -8,7 +8,7 @@ from helpers.further_objective import cost, with_cost
 
 from moerank.figures import RUN_FIGURES, figures_of
 from moerank.rankers.shapes import Shape
-from moerank.studies.result import Member, Result
+from moerank.runs.result import Member, Result
 from moerank.studies.results import NoResultsError
 
 PROJECT = Path(__file__).resolve().parents[2]

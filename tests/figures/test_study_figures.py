@@ -17,11 +17,11 @@ from moerank.figures.panels import MOST_LINES, apart_from_first, best_of_familie
 from moerank.figures.ranks_of_study import ranks_figure
 from moerank.figures.style import encode, in_style, limits_of, save_figure
 from moerank.rankers.shapes import Shape
+from moerank.runs.problem import Published
+from moerank.runs.solver import Solver
 from moerank.solvers import FAMILIES, solvers
 from moerank.statistics import friedman
-from moerank.studies.problem import Published
 from moerank.studies.results import NoResultsError, Results
-from moerank.studies.solver import Solver
 
 OF_SOLVERS = [name for name in FIGURES if name != "shapes"]  # which no solver of these studies has
 

@@ -19,10 +19,10 @@ import numpy as np
 import moerank as mr
 from moerank.kernels import compiled
 from moerank.kernels.compiled import Kernel
+from moerank.runs.draft import data_remarks
+from moerank.runs.problem import load_problem
+from moerank.runs.run_fold import run_fold
 from moerank.solvers import solvers
-from moerank.studies.draft import data_remarks
-from moerank.studies.problem import load_problem
-from moerank.studies.run_fold import run_fold
 
 SHORT = {f"{stage}.generations": 3 for stage in ("instance_selection", "feature_selection", "ensemble")}
 RUNS = {"digits": "pairs", "shop": "steps"}

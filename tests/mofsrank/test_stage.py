@@ -15,7 +15,7 @@ from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Memo, make_algorithm, ro
 from moerank.metrics import NDCG
 from moerank.mofsrank import Ensemble, FeatureSelection, InstanceSelection
 from moerank.rankers import FSMRank, RankRLS, RankSVM
-from moerank.studies.solver import digest_of, identity_of
+from moerank.runs.solver import digest_of, identity_of
 
 
 def make_stage(name, data, workers=1, backend=None):

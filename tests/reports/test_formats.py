@@ -5,8 +5,8 @@ from helpers.changes import replace
 
 from moerank.reports.rendering import latex, latex_report
 from moerank.reports.study_report import p_text
+from moerank.runs.solver import Solver
 from moerank.studies.results import query_pairs
-from moerank.studies.solver import Solver
 
 
 def test_a_small_p_is_not_printed_as_nothing():

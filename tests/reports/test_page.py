@@ -18,7 +18,7 @@ from scipy import stats
 from moerank.figures import FIGURES
 from moerank.reports.rendering import html_report
 from moerank.reports.study_report import Report, ReportTable, illustrations, results_section, sections, verdict_section
-from moerank.studies.result import Certificate
+from moerank.runs.result import Certificate
 from moerank.studies.results import Results, against_reference
 from moerank.studies.study import Study
 

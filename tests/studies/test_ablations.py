@@ -6,10 +6,10 @@ import pytest
 from moerank.evolution import Staircase, make_algorithm
 from moerank.mofsrank import FeatureSelection, Limits, MOFSRank
 from moerank.rankers import RankRLS
+from moerank.runs.problem import load_problem
+from moerank.runs.run_fold import run_fold
+from moerank.runs.solver import SWITCHES, Solver, ablations
 from moerank.solvers import read_solver
-from moerank.studies.problem import load_problem
-from moerank.studies.run_fold import run_fold
-from moerank.studies.solver import SWITCHES, Solver, ablations
 from moerank.studies.study import Study
 
 

@@ -8,10 +8,10 @@ from typer.testing import CliRunner
 from moerank.cli.app import app
 from moerank.figures import RUN_FIGURES
 from moerank.rankers import RankRLS
+from moerank.runs.problem import load_problem
+from moerank.runs.result import find_result, write_result
+from moerank.runs.run_fold import run_fold
 from moerank.studies.evidence import certify
-from moerank.studies.problem import load_problem
-from moerank.studies.result import find_result, write_result
-from moerank.studies.run_fold import run_fold
 
 SMALL = {
     "data.n_queries": 60,

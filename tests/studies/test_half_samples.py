@@ -15,8 +15,8 @@ from moerank import GreedyRankRLS
 from moerank.cli.app import app
 from moerank.data import RankingData, make_planted
 from moerank.figures.frequency_of_study import stability_figure
+from moerank.runs.problem import load_problem
 from moerank.studies.evidence import Stability, expected_false, half_of, stability
-from moerank.studies.problem import load_problem
 
 ALPHA = 1e-3
 

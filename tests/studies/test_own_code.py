@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from moerank.runs.problem import load_problem
 from moerank.solvers import allow_code, make_solver
-from moerank.studies.problem import load_problem
 from moerank.studies.study import Study
 
 MODULE = """

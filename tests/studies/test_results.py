@@ -17,8 +17,9 @@ import moerank as mr
 from moerank.files import replace_file
 from moerank.metrics import MAP, NDCG, MeanNDCG, Precision
 from moerank.rankers.model import Model
+from moerank.runs.result import write_result
+from moerank.runs.run_fold import every_metric, run_fold
 from moerank.statistics import holm
-from moerank.studies.result import write_result
 from moerank.studies.results import (
     NoResultsError,
     Results,
@@ -35,7 +36,6 @@ from moerank.studies.results import (
     results_frame,
     verdicts,
 )
-from moerank.studies.run_fold import every_metric, run_fold
 from moerank.verdict import judge
 
 

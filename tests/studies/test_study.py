@@ -13,10 +13,10 @@ from helpers.study_files import contents
 
 import moerank
 from moerank.rankers import RankSVM
+from moerank.runs.result import write_result
+from moerank.runs.run_fold import run_fold
+from moerank.runs.solver import Solver
 from moerank.solvers import solvers
-from moerank.studies.result import write_result
-from moerank.studies.run_fold import run_fold
-from moerank.studies.solver import Solver
 from moerank.studies.study import Cell, Study, read_results
 
 SOLVERS = ["fsmrank", "ranksvm-primal", "mofsrank"]
@@ -206,7 +206,7 @@ def test_a_worker_has_one_thread_and_its_death_is_that_of_its_cell_alone(tiny_pr
         "import sys\n"
         "if any('popen_loky' in word for word in sys.orig_argv):\n"
         "    import os\n"
-        "    import moerank.studies.run_fold as module\n"
+        "    import moerank.runs.run_fold as module\n"
         "    run_fold = module.run_fold\n"
         "    def faulty(problem, fold, solver, seed, **settings):\n"
         "        if solver.name == 'fsmrank':\n"

@@ -17,7 +17,7 @@ from helpers.study_files import contents
 from pydantic import field_serializer
 
 import moerank
-from moerank.studies.result import Result, Stored
+from moerank.runs.result import Result, Stored
 from moerank.studies.study import Study
 
 SOLVERS = "fsmrank,ranksvm-primal,mofsrank"

@@ -19,9 +19,9 @@ from moerank.data.trec import write_qrels, write_run
 from moerank.evolution.memo import differences
 from moerank.files import Json, last_change, prepare_folder
 from moerank.rankers.model import Model
-from moerank.studies.draft import data_remarks
-from moerank.studies.problem import MetricSection, Problem
-from moerank.studies.result import (
+from moerank.runs.draft import data_remarks
+from moerank.runs.problem import MetricSection, Problem
+from moerank.runs.result import (
     FILES,
     MEMO,
     RESULT,
@@ -31,8 +31,8 @@ from moerank.studies.result import (
     unfinished,
     write_result,
 )
-from moerank.studies.run_fold import ALL_FEATURES, Progress, configuration, run_fold
-from moerank.studies.solver import Solver
+from moerank.runs.run_fold import ALL_FEATURES, Progress, configuration, run_fold
+from moerank.runs.solver import Solver
 from moerank.verdict import MARGIN, judge
 from moerank.version import VERSION
 

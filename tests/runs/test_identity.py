@@ -15,7 +15,7 @@ from moerank.data import RankingData, query_level_norm
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import RankRLS, RankSVM
-from moerank.studies.solver import data_digest, digest_of, identity_of
+from moerank.runs.solver import data_digest, digest_of, identity_of
 
 SOURCE = """
 from moerank.rankers import RankSVM
@@ -90,7 +90,7 @@ def test_another_process_says_the_same(module, tmp_path):
     known = digest(module().make)
     script = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom users_own import make\n"
-        "from moerank.studies.solver import identity_of, digest_of\nprint(digest_of(identity_of(make, 'it')))"
+        "from moerank.runs.solver import identity_of, digest_of\nprint(digest_of(identity_of(make, 'it')))"
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == known

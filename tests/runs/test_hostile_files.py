@@ -10,9 +10,9 @@ from contextlib import contextmanager
 import pytest
 
 from moerank.checks import toml_value
-from moerank.studies.problem import load_problem
-from moerank.studies.result import Result, read_result
-from moerank.studies.run_fold import run_fold
+from moerank.runs.problem import load_problem
+from moerank.runs.result import Result, read_result
+from moerank.runs.run_fold import run_fold
 from moerank.studies.study import MOST_CELLS, Study
 
 EVENTS = ("open", "import", "exec", "compile", "pickle.find_class", "os.system", "subprocess.Popen", "socket.connect")

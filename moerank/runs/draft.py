@@ -23,7 +23,7 @@ from moerank.data.read import quoted
 from moerank.data.read import table as tables
 from moerank.metrics import NDCG, Metric
 from moerank.rankers.rank_rls import RankRLS
-from moerank.studies.problem import Problem
+from moerank.runs.problem import Problem
 from moerank.training.pair_moments import PairMoments
 
 # Largest number of different values in a column that may hold relevance labels.

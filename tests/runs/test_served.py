@@ -11,10 +11,10 @@ from helpers.served_models import GUIDE
 import moerank as mr
 from moerank.data import PER_QUERY, RankingData, fit_scaling, make_planted
 from moerank.metrics import NDCG
-from moerank.studies.problem import make_problem
-from moerank.studies.result import write_result
-from moerank.studies.run_fold import run_fold
-from moerank.studies.run_folder import judge_on_new
+from moerank.runs.problem import make_problem
+from moerank.runs.result import write_result
+from moerank.runs.run_fold import run_fold
+from moerank.runs.run_folder import judge_on_new
 
 NAMES = ["price", "stars", "age", "clicks", "stock"]
 

@@ -5,7 +5,7 @@ import pytest
 
 from moerank.data import UNSCALED, fit_scaling, load_fold, load_table, load_web_fold
 from moerank.data.folds import deal_queries, split_queries
-from moerank.studies.problem import Problem, load_problem
+from moerank.runs.problem import Problem, load_problem
 
 TABLE = "query,label,a,b\n" + "".join(f"q{row // 2:02},{row % 2},{row},{row * row}\n" for row in range(40))
 """Twenty queries of two documents."""
@@ -174,5 +174,5 @@ def test_the_cells_of_a_study_read_a_fold_once(problem, tmp_path, monkeypatch):
     assert again[0].X is first[0].X and again[0].label_runs is not first[0].label_runs
     (tmp_path / "mine" / "SET" / "train.txt").write_text("1 qid:1 1:12.5\n0 qid:1 1:0\n")
     assert read.load_fold(1)[0].X.tolist() == [[12.5], [0.0]]
-    monkeypatch.setattr("moerank.studies.sources.LARGEST_FOLD", 0)
+    monkeypatch.setattr("moerank.runs.sources.LARGEST_FOLD", 0)
     assert read.load_fold(1)[0].X is not read.load_fold(1)[0].X

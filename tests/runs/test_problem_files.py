@@ -10,9 +10,9 @@ import pytest
 from moerank.data import RankingData, load_digits_fold, load_planted_fold, make_planted, make_web
 from moerank.data.folds import deal_queries, split_queries
 from moerank.metrics import MAP, NDCG
-from moerank.studies import sources as module
-from moerank.studies.problem import Problem, load_problem, make_problem, shipped_problems
-from moerank.studies.solver import RUN_ARGUMENTS, Solver
+from moerank.runs import sources as module
+from moerank.runs.problem import Problem, load_problem, make_problem, shipped_problems
+from moerank.runs.solver import RUN_ARGUMENTS, Solver
 
 VALID = """
 name = "mine"
@@ -129,7 +129,7 @@ def test_problems_are_found_inside_an_installed_package(tmp_path, monkeypatch):
     package = tmp_path / "moerank"
     (package / "problems").mkdir(parents=True)
     (package / "problems" / "other.toml").write_text(VALID)
-    monkeypatch.setattr("moerank.studies.sources.__file__", str(package / "runs" / "problem_files.py"))
+    monkeypatch.setattr("moerank.runs.sources.__file__", str(package / "runs" / "problem_files.py"))
     assert list(shipped_problems()) == ["other"]
 
 

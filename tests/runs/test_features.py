@@ -1,7 +1,7 @@
 import pytest
 
-from moerank.studies.problem import load_problem
-from moerank.studies.run_fold import run_fold
+from moerank.runs.problem import load_problem
+from moerank.runs.run_fold import run_fold
 
 FEATURES = """
 [search]

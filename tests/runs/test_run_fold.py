@@ -10,10 +10,10 @@ from moerank.data import PER_QUERY, RankingData, fit_scaling, load_planted_fold
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import RankBoost, RankRLS
 from moerank.rankers.lambda_mart import LambdaMART
-from moerank.studies.problem import load_problem, make_problem, with_settings
-from moerank.studies.result import Result, write_result
-from moerank.studies.run_fold import configuration, run_fold
-from moerank.studies.solver import Solver
+from moerank.runs.problem import load_problem, make_problem, with_settings
+from moerank.runs.result import Result, write_result
+from moerank.runs.run_fold import configuration, run_fold
+from moerank.runs.solver import Solver
 
 METRICS = {"NDCG@10": NDCG(10), "MAP": MAP()}
 

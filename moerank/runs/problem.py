@@ -26,8 +26,8 @@ from moerank.metrics import Metric, make_metric
 from moerank.mofsrank import settings as of_search
 from moerank.mofsrank.limits import allowed_features
 from moerank.mofsrank.settings import STAGES, LimitsSection, Section
-from moerank.studies.solver import PlainParameters, Solver, check_parameters
-from moerank.studies.sources import (
+from moerank.runs.solver import PlainParameters, Solver, check_parameters
+from moerank.runs.sources import (
     Data,
     Folders,
     InMemory,

@@ -41,10 +41,10 @@ from moerank.rankers.lambda_mart import LambdaMART, leaf_sizes
 from moerank.rankers.model import Model
 from moerank.rankers.population import batch_of
 from moerank.rankers.shapes import shapes_of
+from moerank.runs.problem import Problem
+from moerank.runs.result import PARTS, Convergence, Member, Result, Times
+from moerank.runs.solver import Solver, changed_parameters, digest_of, identity_of
 from moerank.statistics import mean_interval
-from moerank.studies.problem import Problem
-from moerank.studies.result import PARTS, Convergence, Member, Result, Times
-from moerank.studies.solver import Solver, changed_parameters, digest_of, identity_of
 from moerank.verdict import Verdict, judge
 from moerank.version import VERSION
 

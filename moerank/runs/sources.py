@@ -29,7 +29,7 @@ from moerank.data.read.letor import files_beside, load_letor
 from moerank.data.read.table import checked_labels_rule, load_table, load_table_fold
 from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.mofsrank.settings import Section, at_least
-from moerank.studies.solver import data_digest
+from moerank.runs.solver import data_digest
 
 
 def shipped_folder() -> Path:

@@ -20,10 +20,10 @@ from moerank.figures import FIGURES
 from moerank.metrics import MAP, NDCG
 from moerank.mofsrank import FeatureSelection, InstanceSelection, MOFSRank
 from moerank.rankers import RankingEstimator, RankRLS, RankSVM
-from moerank.studies.problem import load_problem
-from moerank.studies.result import Result
-from moerank.studies.run_fold import run_fold
-from moerank.studies.solver import Solver
+from moerank.runs.problem import load_problem
+from moerank.runs.result import Result
+from moerank.runs.run_fold import run_fold
+from moerank.runs.solver import Solver
 from moerank.studies.study import Study
 
 SMALL = {"population": 8, "generations": 3}

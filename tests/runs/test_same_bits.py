@@ -6,8 +6,8 @@ import subprocess
 import sys
 import warnings
 
-from moerank.studies.problem import load_problem
-from moerank.studies.run_fold import run_fold
+from moerank.runs.problem import load_problem
+from moerank.runs.run_fold import run_fold
 
 SOLVERS = ("mofsrank", "mofsrank-mffs", "rankrls", "ranksvm-primal", "crr", "lambdamart[n_trees=10]")
 
