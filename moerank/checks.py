@@ -40,45 +40,43 @@ def check_positive(*, or_none: bool = False, **parameters: object) -> None:
         ...
     ValueError: tol must be positive, not -1
     """
-    for name, value, suffix in _given(parameters, or_none):
+    for name, value, suffix in _unless_none(parameters, or_none):
         if not 0 < _number(name, value, suffix) < inf:
-            raise ValueError(
-                f"{name} must be positive{' and finite' * (value == inf)}{suffix}, not {value}"
-            )
+            condition = "positive and finite" if value == inf else "positive"
+            raise ValueError(f"{name} must be {condition}{suffix}, not {value}")
 
 
 def check_not_negative(*, or_none: bool = False, **parameters: object) -> None:
     """Raise a ValueError unless each parameter is a finite number of at least 0, or None with `or_none`."""
-    for name, value, suffix in _given(parameters, or_none):
+    for name, value, suffix in _unless_none(parameters, or_none):
         if not 0 <= _number(name, value, suffix) < inf:
-            raise ValueError(
-                f"{name} must {'be finite' if value == inf else 'not be negative'}{suffix}, not {value}"
-            )
+            condition = "be finite" if value == inf else "not be negative"
+            raise ValueError(f"{name} must {condition}{suffix}, not {value}")
 
 
 def check_at_least(
-    least: int, most: int | None = None, *, or_none: bool = False, **parameters: object
+    minimum: int, maximum: int | None = None, *, or_none: bool = False, **parameters: object
 ) -> None:
-    """Raise a ValueError unless each parameter is an integer of at least `least`, or None with `or_none`.
+    """Raise a ValueError unless each parameter is an integer from `minimum` to `maximum`, or None with `or_none`.
 
-    `most`, if given, is the largest value allowed.
+    Without a `maximum`, every integer from `minimum` on is valid.
 
     >>> check_at_least(1, n_rounds=2.5)
     Traceback (most recent call last):
         ...
     ValueError: n_rounds must be an integer, not 2.5
     """
-    for name, value, suffix in _given(parameters, or_none):
+    for name, value, suffix in _unless_none(parameters, or_none):
         if not isinstance(value, Integral) or isinstance(value, bool):
             raise ValueError(f"{name} must be an integer{suffix}, not {reprlib.repr(value)}")
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}{suffix}, not {value}")
-        if most is not None and int(value) > most:
-            raise ValueError(f"{name} must be at most {most:,}{suffix}, not {int(value):,}")
+        if value < minimum:
+            raise ValueError(f"{name} must be at least {minimum}{suffix}, not {value}")
+        if maximum is not None and int(value) > maximum:
+            raise ValueError(f"{name} must be at most {maximum:,}{suffix}, not {int(value):,}")
 
 
 def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -> None:
-    """Raise a ValueError unless each parameter is between 0 and 1; `zero` and `one` say which ends are allowed.
+    """Raise a ValueError unless each parameter is between 0 and 1; `zero` and `one` allow the ends.
 
     >>> check_share(query_share=0.0)
     Traceback (most recent call last):
@@ -88,9 +86,9 @@ def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -
     for name, value in parameters.items():
         number = _number(name, value)
         if not 0 <= number <= 1 or (number == 0 and not zero) or (number == 1 and not one):
-            raise ValueError(
-                f"{name} must be in {'[' if zero else '('}0, 1{']' if one else ')'}, not {value}"
-            )
+            opening = "[" if zero else "("
+            closing = "]" if one else ")"
+            raise ValueError(f"{name} must be in {opening}0, 1{closing}, not {value}")
 
 
 def check_room(what: str, n_bytes: int) -> None:
@@ -108,8 +106,8 @@ def check_room(what: str, n_bytes: int) -> None:
     if n_bytes > limit:
         needed = f"{n_bytes >> 30:,}" if n_bytes >= 10 * 2**30 else f"{n_bytes / 2**30:.3g}"
         raise ValueError(
-            f"{what} would take {needed} GiB, and the limit is {limit / 2**30:.4g} GiB; ask for less, or raise the "
-            "limit with the environment variable MOERANK_MEMORY, in GiB"
+            f"{what} would take {needed} GiB, and the limit is {limit / 2**30:.4g} GiB; "
+            "ask for less, or raise the limit with the environment variable MOERANK_MEMORY, in GiB"
         )
 
 
@@ -128,15 +126,15 @@ def check_square(n_features: int, n_tables: int = 1) -> None:
     )
 
 
-def most_workers(workers: int) -> int:
-    """Return how many threads or processes are useful: at most four per processor; more save no time."""
-    return (
-        1 if workers == 1 else min(workers, 4 * (os.cpu_count() or 1))
-    )  # asking takes as long as a small batch
+def cap_workers(workers: int) -> int:
+    """Return a number of threads or processes, but at most four per processor, because more save no time."""
+    if workers == 1:  # counting the processors takes as long as a small batch
+        return 1
+    return min(workers, 4 * (os.cpu_count() or 1))
 
 
 def memory_limit() -> int:
-    """Return how many bytes one table may take: `ROOM` GiB, or as many as ``MOERANK_MEMORY`` says."""
+    """Return the limit on the size of one table, in bytes: `ROOM` GiB, or the value of ``MOERANK_MEMORY`` in GiB."""
     text = os.environ.get("MOERANK_MEMORY") or ROOM
     try:
         return int(float(text) * 2**30)
@@ -166,11 +164,12 @@ def check_choice(choices: Iterable[str], *, or_none: bool = False, **parameters:
     ValueError: loss must be one of 'pair', 'query', not 'paris'; did you mean 'pair'?
     """
     choices = list(choices)
-    for name, value, _ in _given(parameters, or_none):
+    for name, value, _ in _unless_none(parameters, or_none):
         if not isinstance(value, str) or value not in choices:
             nearest = get_close_matches(value, choices, n=1) if isinstance(value, str) else []
-            wrong = reprlib.repr(value) + "".join(f"; did you mean {name!r}?" for name in nearest)
-            raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {wrong}")
+            advice = f"; did you mean {nearest[0]!r}?" if nearest else ""
+            listing = ", ".join(map(repr, choices))
+            raise ValueError(f"{name} must be one of {listing}, not {reprlib.repr(value)}{advice}")
 
 
 Positive: TypeAlias = Annotated[float, check_positive]
@@ -181,8 +180,8 @@ AtLeastTwo: TypeAlias = Annotated[int, partial(check_at_least, 2)]
 
 
 def is_made_of_fields(kind: type) -> bool:
-    """Whether no class that this one comes from, nor it, has an `__init__` of its own, besides that of a dataclass."""
-    owner = next(each for each in kind.__mro__ if "__init__" in vars(each))
+    """Return whether the constructor of a class is that of `object` or of a dataclass it derives from."""
+    owner = next(base for base in kind.__mro__ if "__init__" in vars(base))
     return owner is object or (owner is not kind and "__dataclass_params__" in vars(owner))
 
 
@@ -201,18 +200,20 @@ def check_fields(values: Any) -> None:
         ...
     ValueError: alpha must be positive, not 0.0
     """
-    for name, check in _constraints(values.__class__).items():
-        check(**{name: getattr(values, name)})
+    for check, names in _constraints(values.__class__).items():
+        check(**{name: getattr(values, name) for name in names})
 
 
 @cache
-def _constraints(kind: Any) -> dict[str, Callable[..., None]]:
+def _constraints(kind: Any) -> dict[Callable[..., None], list[str]]:
+    """Return the names of the fields that each check concerns."""
     hints = get_type_hints(kind, include_extras=True)
-    return {
-        field.name: check
-        for field in fields(kind)
-        if (check := _constraint(hints[field.name])) is not None
-    }
+    names: dict[Callable[..., None], list[str]] = {}
+    for field in fields(kind):
+        check = _constraint(hints[field.name])
+        if check is not None:
+            names.setdefault(check, []).append(field.name)
+    return names
 
 
 def _constraint(hint: object) -> Callable[..., None] | None:
@@ -223,8 +224,9 @@ def _constraint(hint: object) -> Callable[..., None] | None:
         return partial(check_choice, parts)
     if hasattr(hint, "__metadata__"):
         return hint.__metadata__[0]
-    if len(parts) == 2 and parts[1] is type(None) and (inner := _constraint(parts[0])) is not None:
-        return partial(inner, or_none=True)
+    if len(parts) == 2 and parts[1] is type(None):
+        inner = _constraint(parts[0])
+        return None if inner is None else partial(inner, or_none=True)
     return None
 
 
@@ -233,8 +235,8 @@ PLAIN_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"  # the feature names that search engine
 
 def plain_name(name: str) -> str:
     """Replace all but ASCII letters and digits by _, and put f before a name that is empty or begins with a digit."""
-    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
-    return plain if re.match(PLAIN_NAME, plain) else f"f{plain}"
+    name = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    return name if re.match(PLAIN_NAME, name) else f"f{name}"
 
 
 def toml_value(value: object) -> str:
@@ -244,11 +246,12 @@ def toml_value(value: object) -> str:
     '{match = {title = "{{q}}"}}'
     """
     if isinstance(value, dict):
-        named = {
-            key if re.fullmatch(r"[\w-]+", key, re.ASCII) else toml_value(key): value[key]
-            for key in value
-        }
-        return f"{{{', '.join(f'{key} = {toml_value(inner)}' for key, inner in named.items() if inner is not None)}}}"
+        entries = []
+        for key, inner in value.items():
+            if inner is not None:
+                key = key if re.fullmatch(r"[\w-]+", key, re.ASCII) else toml_value(key)
+                entries.append(f"{key} = {toml_value(inner)}")
+        return f"{{{', '.join(entries)}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(toml_value, value))}]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -284,11 +287,12 @@ def first_mistake(error: ValidationError) -> str:
     return f"{key}: {reason}" if key else reason
 
 
-def _given(parameters: Parameters, or_none: bool) -> Iterator[tuple[str, Any, str]]:
-    """Yield the parameters to check, with `or_none` only those that are not None, and what else a message allows."""
+def _unless_none(parameters: Parameters, or_none: bool) -> Iterator[tuple[str, Any, str]]:
+    """Yield each parameter with a suffix of its message; with `or_none`, leave out those that are None."""
+    suffix = ", or None" if or_none else ""
     for name, value in parameters.items():
         if not (or_none and value is None):
-            yield name, value, ", or None" * or_none
+            yield name, value, suffix
 
 
 def _number(name: str, value: object, suffix: str = "") -> float:

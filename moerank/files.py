@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 
 FULL = (errno.ENOSPC, errno.EDQUOT)  # error numbers of a full disk and of an exhausted quota
 
-LONGEST_NAME = 60  # most characters in the temporary name of a file of a run or a study
+LONGEST_NAME = 60  # maximum length of the temporary name of a file of a run or a study
 
 
 def cannot_write(what: object, error: OSError) -> OSError:
@@ -28,7 +28,7 @@ def cannot_write(what: object, error: OSError) -> OSError:
 
 @contextmanager
 def writing(what: object) -> Iterator[None]:
-    """Say in an OSError what cannot be written, and the remedy."""
+    """Turn an OSError into one that names what cannot be written, and the remedy."""
     try:
         yield
     except OSError as error:
@@ -37,7 +37,8 @@ def writing(what: object) -> Iterator[None]:
 
 def last_change(path: Path) -> float:
     """Return the time at which a file, or a link that leads to it, was last written, moved or replaced."""
-    states = [path.stat(), *(each.lstat() for each in (path, *path.parents) if each.is_symlink())]
+    links = [entry for entry in (path, *path.parents) if entry.is_symlink()]
+    states = [path.stat(), *(link.lstat() for link in links)]
     return max(max(state.st_mtime, state.st_ctime) for state in states)
 
 
@@ -45,10 +46,8 @@ def prepare_folder(folder: Path) -> None:
     """Make a folder for results, and check that files with names as long as theirs can be written there."""
     with writing(f"results to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            dir=folder, prefix="x" * (LONGEST_NAME - 8)
-        ):  # tempfile adds eight
-            pass
+        prefix = "x" * (LONGEST_NAME - 8)  # tempfile adds eight characters
+        tempfile.NamedTemporaryFile(dir=folder, prefix=prefix).close()
 
 
 @contextmanager
@@ -92,19 +91,17 @@ def open_regular(path: Path) -> BinaryIO:
     return file
 
 
-def harmless(value: Value) -> Value | str:
+def escape_formula(value: Value) -> Value | str:
     """Put ' in front of a text that a spreadsheet takes for a formula, and return all other values unchanged.
 
     Examples
     --------
-    >>> [harmless(value) for value in ("=A1", "a-b", -0.5)]
+    >>> [escape_formula(value) for value in ("=A1", "a-b", -0.5)]
     ["'=A1", 'a-b', -0.5]
     """
-    return (
-        f"'{value}"
-        if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t"))
-        else value
-    )
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t")):
+        return f"'{value}"
+    return value
 
 
 def is_private(folder: Path) -> bool:
@@ -115,12 +112,9 @@ def is_private(folder: Path) -> bool:
     status = folder.lstat()
     if not hasattr(os, "geteuid"):
         return stat.S_ISDIR(status.st_mode)
-    owned = status.st_uid in (0, os.geteuid())  # root may write everywhere
-    return (
-        stat.S_ISDIR(status.st_mode)
-        and owned
-        and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    )
+    is_own = status.st_uid in (0, os.geteuid())  # root may write everywhere
+    is_shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return stat.S_ISDIR(status.st_mode) and is_own and not is_shared
 
 
 def read_text(path: Path, limit: int = 2**24) -> str:

@@ -21,10 +21,10 @@ from moerank.arrays import Array, Integers, Matrix, Vector
 from moerank.checks import (
     Count,
     Parameters,
+    cap_workers,
     check_at_least,
     check_fields,
     is_made_of_fields,
-    most_workers,
 )
 from moerank.data import RankingData
 from moerank.data.inputs import checked_scores, require_data
@@ -113,8 +113,11 @@ class Metric(ABC):
         values = self.values(data, scores)
         if len(outside := np.argwhere(~(np.abs(values - 0.5) <= 0.5 + SLACK))):
             query, individual = outside[0]
-            reason = f"{values[query, individual]:g} for query {data.qid[data.offsets[query]]} of {data.name}"
-            raise ValueError(f"{self.name} is {reason}. Return values between 0 and 1")
+            qid = data.qid[data.offsets[query]]
+            raise ValueError(
+                f"{self.name} is {values[query, individual]:g} for query {qid} of {data.name}. "
+                "Return values between 0 and 1"
+            )
         return values
 
     @overload
@@ -143,12 +146,11 @@ class Metric(ABC):
         >>> MAP().can_differ(data).tolist()
         [True, False, False]
         """
-        best_first = [data.y.astype(np.float64)]
+        best_first = data.y.astype(np.float64)
+        scores = [best_first, -best_first]
         if data.document_weights is not None:
-            best_first.append(data.document_weights)
-        values = self._in_bounds(
-            data, np.column_stack([*best_first, *(-scores for scores in best_first)])
-        )
+            scores += [data.document_weights, -data.document_weights]
+        values = self._in_bounds(data, np.column_stack(scores))
         return values.min(axis=1) != values.max(axis=1)
 
     def scorer(self) -> Any:
@@ -179,8 +181,8 @@ class Metric(ABC):
             raise ValueError(
                 "a ranking metric needs the query of each document: after "
                 "sklearn.set_config(enable_metadata_routing=True), pass qid with X and y, as in "
-                "GridSearchCV(…).fit(X, y, qid=qid, groups=qid), or cross_validate(…, params={'qid': qid, 'groups': "
-                "qid})"
+                "GridSearchCV(…).fit(X, y, qid=qid, groups=qid), "
+                "or cross_validate(…, params={'qid': qid, 'groups': qid})"
             )
         return self.score(labels_alone(y_true, qid), np.asarray(y_pred, np.float64).ravel())
 
@@ -203,11 +205,10 @@ class Metric(ABC):
 
     def mean_of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the mean over the queries for each linear ranker, shape (n_individuals,); see `of_linear`."""
-        values, weights = self.of_linear(data, W, workers=workers), data.query_weights
-        return (
-            sum_over_queries(values if weights is None else values * weights[:, None])
-            / data.total_weight
-        )
+        values = self.of_linear(data, W, workers=workers)
+        if data.query_weights is not None:
+            values = values * data.query_weights[:, None]
+        return sum_over_queries(values) / data.total_weight
 
 
 @dataclass_transform(frozen_default=True)
@@ -232,11 +233,13 @@ class _CountedMetric(Metric):
     @property
     def name(self) -> str:  # type: ignore[override]
         """The name in tables and figures, such as "NDCG@10" or "NDCG@10 (letor)"; defaults are left out."""
-        defaults = [f for f in fields(self) if f.default is not MISSING and f.name != "k"]  # type: ignore[arg-type]
-        others = [f for f in defaults if getattr(self, f.name) != f.default]
-        settings = [
-            f"{f.name}=" * (f.name != "convention") + str(getattr(self, f.name)) for f in others
-        ]
+        settings = []
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if field.name != "k" and value != field.default and field.default is not MISSING:
+                settings.append(
+                    str(value) if field.name == "convention" else f"{field.name}={value}"
+                )
         title = self._title.format_map(vars(self)).removesuffix("@None")
         return f"{title} ({', '.join(settings)})" if settings else title
 
@@ -252,17 +255,13 @@ class _CountedMetric(Metric):
 
     def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         # The kernels that count up to rank 16 compute gains only.
-        few = few_ranks(*self._plan_of(data)) if self._kernel is normalised_gain else None
-        if few is None:
-            workers = most_workers(workers)
+        plan, workers = self._plan_of(data), cap_workers(workers)
+        short_plan = few_ranks(*plan) if self._kernel is normalised_gain else None
+        if short_plan is None:
             n_blocks = workers * -(-data.n_documents // (workers * SCORED_BLOCK))
             blocks = list(data.query_blocks(-(-data.n_documents // n_blocks)))
-            return values_by_blocks(
-                self._kernel, self._plan_of(data), data.X, W, data.offsets, blocks, workers
-            )
-        return gain_of_linear(
-            data.X, lambda: data.columns, W, data.offsets, few, most_workers(workers)
-        )
+            return values_by_blocks(self._kernel, plan, data.X, W, data.offsets, blocks, workers)
+        return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, short_plan, workers)
 
     def _plan_of(self, data: RankingData) -> Plan:
         return data.remember((self, "plan"), lambda: self._plan(data), of_labels=True)
@@ -313,7 +312,7 @@ class NDCG(_CountedMetric):
     short_queries: Literal["zero", "own_length"] | None = None
 
     def _plan(self, data: RankingData) -> Plan:
-        gains = _weighed(data, _label_gains(data, self.gain))
+        gains = _weighted(data, _label_gains(data, self.gain))
         return _gain_plan(data, gains, _rank_discounts(data, self), self._depths)
 
     def _depths(self, best: Vector) -> tuple[int, Matrix]:
@@ -346,7 +345,7 @@ class MeanNDCG(_CountedMetric):
     discount: Discount | None = None
 
     def _plan(self, data: RankingData) -> Plan:
-        gains = _weighed(data, _label_gains(data, self.gain))
+        gains = _weighted(data, _label_gains(data, self.gain))
         return _gain_plan(data, gains, _rank_discounts(data, self), lambda best: (len(best), best))
 
 
@@ -417,7 +416,7 @@ class Recall(_CountedMetric):
     k: Count
 
     def _plan(self, data: RankingData) -> Plan:
-        relevance = _weighed(data, (data.y > 0).astype(np.float64))
+        relevance = _weighted(data, (data.y > 0).astype(np.float64))
         return _gain_plan(
             data,
             relevance,
@@ -433,30 +432,27 @@ class _Cascade(_CountedMetric):
     O(n_individuals · n_documents · log n_documents).
     """
 
-    _of_rank: ClassVar[bool] = True  # whether v(j) is 1 / j; otherwise it is 1
+    _discounts_ranks: ClassVar[bool] = True  # whether v(j) is 1 / j; otherwise it is 1
 
     k: Count | None = None
 
     def _plan(self, data: RankingData) -> Plan:
-        return _queries_with_relevant_documents(data), (data.y > 0).astype(
-            np.float64
-        )  # Rᵢ of each document
+        stops = (data.y > 0).astype(np.float64)  # Rᵢ of each document
+        return _queries_with_relevant_documents(data), stops
 
     def _kernel(self, scores: Matrix, offsets: Integers, query: Integers, stops: Vector) -> Matrix:  # type: ignore[override]
         values = np.zeros((len(offsets) - 1, scores.shape[1]))
         for q in query:
             rows = slice(offsets[q], offsets[q + 1])
             order = np.argsort(-scores[rows], axis=0, kind="stable")[: self.k]
-            stop = stops[rows][order] * (
-                np.take_along_axis(scores[rows], order, axis=0) > -np.inf
-            )  # else without rank
+            has_rank = np.take_along_axis(scores[rows], order, axis=0) > -np.inf
+            stop = stops[rows][order] * has_rank
             reached = np.cumprod(np.vstack([np.ones(stop.shape[1]), 1.0 - stop[:-1]]), axis=0)
-            terms = (
-                reached * stop / (np.arange(1, len(stop) + 1)[:, None] if self._of_rank else 1.0)
-            )
-            values[q] = np.cumsum(terms, axis=0)[
-                -1
-            ]  # np.sum may add in an order that depends on the columns
+            terms = reached * stop
+            if self._discounts_ranks:
+                terms /= np.arange(1, len(stop) + 1)[:, None]
+            # np.sum may add in an order that depends on the columns.
+            values[q] = np.cumsum(terms, axis=0)[-1]
         return values
 
 
@@ -494,7 +490,7 @@ class Hit(_Cascade):
     """
 
     _title = "Hit@{k}"
-    _of_rank = False
+    _discounts_ranks = False
 
     k: Count = None  # type: ignore[assignment]  # required: without it every query with a relevant document is a hit
 
@@ -535,15 +531,15 @@ class ERR(_Cascade):
         row = int(data.y.argmax())
         if data.y[row] > self.max_label:
             raise ValueError(
-                f"{data.name}: y[{row}] is {data.y[row]}, above the largest label {self.max_label} of ERR; use "
-                f"ERR(k, max_label={data.y[row]}), or fewer levels of relevance"
+                f"{data.name}: y[{row}] is {data.y[row]}, above the largest label "
+                f"{self.max_label} of ERR; use ERR(k, max_label={data.y[row]}), "
+                "or fewer levels of relevance"
             )
-        return _queries_with_relevant_documents(data), np.ldexp(
-            _label_gains(data, "exp2"), -self.max_label
-        )
+        stops = np.ldexp(_label_gains(data, "exp2"), -self.max_label)
+        return _queries_with_relevant_documents(data), stops
 
 
-MOST_INDIFFERENT = 0.2  # share of queries that cannot differ above which a run reports them
+MAX_INDIFFERENT = 0.2  # share of queries that cannot differ above which a run reports them
 
 
 def check_differing(metric: Metric, data: RankingData) -> str:
@@ -553,16 +549,19 @@ def check_differing(metric: Metric, data: RankingData) -> str:
     """
     usual = NDCG(metric.k, metric.gain) if isinstance(metric, NDCG) else metric
     n_queries = data.n_queries
-    n_differing, n_usual = (int(each.can_differ(data).sum()) for each in (metric, usual))
-    if n_differing >= (1 - MOST_INDIFFERENT) * n_queries:
+    n_differing = int(metric.can_differ(data).sum())
+    n_usual = int(usual.can_differ(data).sum())
+    if n_differing >= (1 - MAX_INDIFFERENT) * n_queries:
         return ""
     reason = "where all labels are equal"
     if n_usual > n_differing:
-        reason = (
-            f"{n_usual - n_differing:,} of which can differ by the usual convention ({usual.name})"
-        )
-    which = f"{n_queries - n_differing:,} of {n_queries:,}" if n_differing else f"all {n_queries:,}"
-    message = f"{data.name}: {metric.name} is the same for any order of the documents on {which} queries, {reason}"
+        n_more = n_usual - n_differing
+        reason = f"{n_more:,} of which can differ by the usual convention ({usual.name})"
+    count = f"{n_queries - n_differing:,} of {n_queries:,}" if n_differing else f"all {n_queries:,}"
+    message = (
+        f"{data.name}: {metric.name} is the same for any order of the documents "
+        f"on {count} queries, {reason}"
+    )
     if not n_differing:
         raise ValueError(message)
     return message
@@ -596,29 +595,27 @@ def make_metric(name: str, **conventions: str) -> Metric:
     name = name.strip()
     if name.endswith(")") and " (" in name:
         name, _, printed = name.removesuffix(")").partition(" (")
-        pairs = [
-            ("convention=" * ("=" not in part) + part).split("=", 1)
-            for part in printed.lower().split(", ")
-        ]
-        read: Parameters = {key: int(value) if value.isdecimal() else value for key, value in pairs}
+        arguments: Parameters = {}
+        for part in printed.lower().split(", "):
+            key, equals, value = part.rpartition("=")
+            arguments[key if equals else "convention"] = int(value) if value.isdecimal() else value
         try:
-            return make_metric(name, **read, **conventions)
+            return make_metric(name, **arguments, **conventions)
         except TypeError:
             raise ValueError(
                 f"{name} does not have the conventions ({printed}), or has one twice"
             ) from None
     measure, at, k = name.partition("@")
     make = (_WITH_CUTOFF if at else _WITHOUT_CUTOFF).get(measure.lower())
-    make = make or (
-        load_code(measure)
-        if is_code(measure)
-        else plugins("moerank.metrics", Callable).get(measure)
-    )
+    if make is None and is_code(measure):
+        make = load_code(measure)
+    elif make is None:
+        make = plugins("moerank.metrics", Callable).get(measure)
     if make is not None and (k.isdecimal() or not at):
         return make(int(k), **conventions) if at else make(**conventions)
     raise ValueError(
-        f"unknown metric {name!r}; choose one of NDCG@k, P@k, Recall@k, Hit@k, MRR@k, ERR@k, MRR, ERR, MAP and "
-        "MeanNDCG, with a number for k"
+        f"unknown metric {name!r}; choose one of NDCG@k, P@k, Recall@k, Hit@k, MRR@k, ERR@k, "
+        "MRR, ERR, MAP and MeanNDCG, with a number for k"
     )
 
 
@@ -644,9 +641,14 @@ def as_metric(
         raise ValueError(f"{name} must be a Metric or the name of one: {error}") from None
 
 
-_WITH_CUTOFF: dict[str, Callable[..., Metric]] = dict(
-    ndcg=NDCG, p=Precision, recall=Recall, hit=Hit, mrr=MRR, err=ERR
-)
+_WITH_CUTOFF: dict[str, Callable[..., Metric]] = {
+    "ndcg": NDCG,
+    "p": Precision,
+    "recall": Recall,
+    "hit": Hit,
+    "mrr": MRR,
+    "err": ERR,
+}
 _WITHOUT_CUTOFF: dict[str, Callable[..., Metric]] = {
     "map": MAP,
     "meanndcg": MeanNDCG,
@@ -671,7 +673,8 @@ def _gain_plan(
     and the divisor of each depth that is averaged; a query without a divisor has the value 0.
     """
     queries, last_ranks, ideals = [], [], []
-    ordered = gain[np.lexsort((-gain, np.repeat(np.arange(data.n_queries), np.diff(data.offsets))))]
+    query_of_document = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
+    ordered = gain[np.lexsort((-gain, query_of_document))]
 
     @cache  # many short queries have the same gains
     def depth_and_ideal(gains: bytes) -> tuple[int, Matrix]:
@@ -679,9 +682,8 @@ def _gain_plan(
         return depths(np.cumsum(best * discount[: len(best)]))
 
     for query in _queries_with_relevant_documents(data):
-        depth, ideal = depth_and_ideal(
-            ordered[data.offsets[query] : data.offsets[query + 1]].tobytes()
-        )
+        gains = ordered[data.offsets[query] : data.offsets[query + 1]]
+        depth, ideal = depth_and_ideal(gains.tobytes())
         if len(ideal):
             queries.append(query)
             last_ranks.append(depth)
@@ -696,7 +698,7 @@ def _gain_plan(
     )
 
 
-def _weighed(data: RankingData, gain: Vector) -> Vector:
+def _weighted(data: RankingData, gain: Vector) -> Vector:
     """Return the gain of each document times its weight."""
     return gain if data.document_weights is None else gain * data.document_weights
 
@@ -707,8 +709,8 @@ def _label_gains(data: RankingData, gain: Gain) -> Matrix:
     row = int(data.y.argmax())
     if data.y[row] > LARGEST_EXP2_LABEL:
         raise ValueError(
-            f"{data.name}: y[{row}] is {data.y[row]}, too large for the gain 2^y − 1 (at most {LARGEST_EXP2_LABEL}); "
-            "use gain='linear' or fewer levels of relevance"
+            f"{data.name}: y[{row}] is {data.y[row]}, too large for the gain 2^y − 1 "
+            f"(at most {LARGEST_EXP2_LABEL}); use gain='linear' or fewer levels of relevance"
         )
     return np.ldexp(1.0, data.y) - 1.0
 

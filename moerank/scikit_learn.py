@@ -6,10 +6,10 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-_own = builtins.__import__
-_later = ModuleType("pandas")
-vars(_later)["__getattr__"] = lambda name: getattr(import_module("pandas"), name)
-_instead = {"scipy.stats": import_module("scipy"), "pandas": _later}
+_python_import = builtins.__import__
+_lazy_pandas = ModuleType("pandas")
+vars(_lazy_pandas)["__getattr__"] = lambda name: getattr(import_module("pandas"), name)
+_stand_ins = {"scipy.stats": import_module("scipy"), "pandas": _lazy_pandas}
 
 
 def _import(
@@ -17,13 +17,13 @@ def _import(
 ) -> ModuleType:
     """Import a module as Python does, but neither `scipy.stats` nor pandas for ``sklearn.utils.fixes``.
 
-    They would take longer than all else together. That file uses the first only in functions, where SciPy loads it, and
-    the second nowhere; a module that loads pandas when it is asked for anything stands for it.
+    These two would take longer to load than everything else. That file uses `scipy.stats` only in functions, and SciPy
+    loads it there. It does not use pandas; a stand-in loads pandas when somebody asks it for an attribute.
     """
-    new = name in _instead and name not in sys.modules and not fromlist
-    if new and (globals or {}).get("__name__") == "sklearn.utils.fixes":
-        return _instead[name]
-    return _own(name, globals, locals, fromlist, level)
+    is_new = name in _stand_ins and name not in sys.modules and not fromlist
+    if is_new and (globals or {}).get("__name__") == "sklearn.utils.fixes":
+        return _stand_ins[name]
+    return _python_import(name, globals, locals, fromlist, level)
 
 
 builtins.__import__ = _import
@@ -32,6 +32,6 @@ try:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.utils.validation import check_is_fitted
 finally:
-    builtins.__import__ = _own
+    builtins.__import__ = _python_import
 
 __all__ = ["BaseEstimator", "ConvergenceWarning", "TransformerMixin", "check_is_fitted", "clone"]

@@ -41,15 +41,11 @@ class SolverEntry:
     paper: str  # authors and venue of the publication
     year: int
     source: Any  # the class as "module:Class", without "moerank." in front, or the class itself
-    linear: bool = (
-        True  # whether its rankers score by wᵀx, so that there is a weight for each feature
-    )
-    selects: bool = True  # whether it leaves features out
+    linear: bool = True  # its rankers score by wᵀx, so that there is a weight for each feature
+    selects: bool = True  # it leaves features out
     needs: tuple[str, ...] = ()  # some of "validation", "binary labels", "seed"
-    backend: bool = False  # whether it can train a whole population, and so evaluate a search
-    recommended: bool = (
-        False  # whether it finds good fronts soonest, see ``moerank searches moerank-6``
-    )
+    backend: bool = False  # it can train a whole population, and so evaluate a search
+    recommended: bool = False  # it finds good fronts soonest, see ``moerank searches moerank-6``
     fixed: Mapping[str, Any] = field(default_factory=dict)  # arguments that the name fixes
 
     def settled(self, parameters: Mapping[str, object]) -> Parameters:
@@ -60,18 +56,19 @@ class SolverEntry:
         """
         settled = {**parameters}
         for name, value in self.fixed.items():
-            given = settled.get(name)
-            if isinstance(value, Mapping) and isinstance(given, Mapping):
-                value = {**given, **value}
-            settled[name] = False if given is False and isinstance(value, Mapping) else value
+            argument = settled.get(name)
+            if isinstance(value, Mapping) and isinstance(argument, Mapping):
+                value = {**argument, **value}
+            if argument is not False or not isinstance(value, Mapping):
+                settled[name] = value
         return settled
 
     @property
     def kind(self) -> Any:
         """The class, which is imported on first use."""
-        return (
-            resolve_name(f"moerank.{self.source}") if isinstance(self.source, str) else self.source
-        )
+        if isinstance(self.source, str):
+            return resolve_name(f"moerank.{self.source}")
+        return self.source
 
     def defaults(self) -> Parameters:
         """Return the parameters with their defaults, or with the values that the name fixes.
@@ -79,23 +76,21 @@ class SolverEntry:
         >>> solvers()["adarank-map"].defaults()["measure"]
         'map'
         """
-        named = signature(self.kind).parameters.values()
-        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in named) and hasattr(
-            self.kind, "get_params"
-        ):
-            return {
-                **self.kind().get_params(deep=False),
-                **self.settled({}),
-            }  # such as those of XGBoost
-        return {**{parameter.name: parameter.default for parameter in named}, **self.settled({})}
+        parameters = signature(self.kind).parameters.values()
+        takes_more = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+        if takes_more and hasattr(self.kind, "get_params"):  # such as the rankers of XGBoost
+            defaults = self.kind().get_params(deep=False)
+        else:
+            defaults = {parameter.name: parameter.default for parameter in parameters}
+        return {**defaults, **self.settled({})}
 
     def make(self, **parameters: Any) -> Any:
         """Return the estimator, not fitted yet, with the fixed arguments as in `settled`."""
         parameters = self.settled(parameters)
         for parameter, find in NESTED_SOLVERS.items():
             if isinstance(text := parameters.get(parameter), str):
-                name, own = read_solver(text)
-                parameters[parameter] = find(name, own).make(**own)
+                name, arguments = read_solver(text)
+                parameters[parameter] = find(name, arguments).make(**arguments)
         return self.kind(**parameters)
 
 
@@ -158,17 +153,15 @@ def make_backend(name: str, **parameters: Any) -> Any:
 
 def find_backend(name: str, parameters: Mapping[str, object]) -> SolverEntry:
     """Return the row of a fitness backend after checking its parameters; errors as in `make_backend`."""
-    able = [other.name for other in solvers().values() if other.backend]
+    backends = [entry.name for entry in solvers().values() if entry.backend]
     if solver_entry(name) is None:
-        raise ValueError(unknown("backend", name, able))
+        raise ValueError(unknown("backend", name, backends))
     entry = find_solver(name, parameters)
     if not entry.backend:
-        instead = f", and train {name} on its front: --set search.refit={name}" * (
-            entry.family == "ranker"
-        )
-        raise ValueError(
-            f"{name} cannot serve as a fitness backend; choose one of {', '.join(able)}{instead}"
-        )
+        message = f"{name} cannot serve as a fitness backend; choose one of {', '.join(backends)}"
+        if entry.family == "ranker":
+            message += f", and train {name} on its front: --set search.refit={name}"
+        raise ValueError(message)
     return entry
 
 
@@ -192,15 +185,13 @@ def solvers() -> dict[str, SolverEntry]:
     for group in ("moerank.backends", "moerank.solvers"):
         for name, offered in plugins(group).items():
             entry = _entry(name, offered, backend=group == "moerank.backends")
-            if entry is None or entry.name in table:
-                reason = (
-                    "it is neither a class with fit nor a SolverEntry"
-                    if entry is None
-                    else "the name is taken"
-                )
-                warnings.warn(f"entry point {group}: {name} is left out: {reason}", stacklevel=2)
+            if entry is not None and entry.name not in table:
+                table[entry.name] = entry
                 continue
-            table[entry.name] = entry
+            reason = (
+                "the name is taken" if entry else "it is neither a class with fit nor a SolverEntry"
+            )
+            warnings.warn(f"entry point {group}: {name} is left out: {reason}", stacklevel=2)
     return table
 
 
@@ -209,9 +200,7 @@ def solver_entry(name: str) -> SolverEntry | None:
     if name in solvers() or not is_code(name):
         return solvers().get(name)
     offered = load_code(name)
-    entry = _entry(
-        name, offered, backend=not getattr(offered, "selects", hasattr(offered, "get_support"))
-    )
+    entry = _entry(name, offered, backend=not _selects(offered))
     if entry is None:
         raise ValueError(f"{name} is neither a class with fit nor a SolverEntry")
     return replace(entry, name=name)
@@ -223,16 +212,22 @@ def _entry(name: str, offered: object, *, backend: bool) -> SolverEntry | None:
         return replace(offered, backend=offered.backend or backend)
     if not isinstance(offered, type) or not callable(getattr(offered, "fit", None)):
         return None
-    selects = getattr(offered, "selects", hasattr(offered, "get_support"))
-    row: Parameters = {
-        "family": "filter" if selects else "ranker",
-        "year": 0,
-        "linear": False,
-        "needs": (),
-    }
-    row |= {"paper": f"{offered.__module__}.{offered.__qualname__}"}
-    row = {key: getattr(offered, key, default) for key, default in row.items()}
-    return SolverEntry(name=name, source=offered, selects=selects, backend=backend, **row)
+    selects = _selects(offered)
+    return SolverEntry(
+        name=name,
+        family=getattr(offered, "family", "filter" if selects else "ranker"),
+        paper=getattr(offered, "paper", f"{offered.__module__}.{offered.__qualname__}"),
+        year=getattr(offered, "year", 0),
+        source=offered,
+        linear=getattr(offered, "linear", False),
+        selects=selects,
+        needs=getattr(offered, "needs", ()),
+        backend=backend,
+    )
+
+
+def _selects(kind: object) -> bool:
+    return bool(getattr(kind, "selects", hasattr(kind, "get_support")))
 
 
 @lru_cache
@@ -304,11 +299,9 @@ def names_of_code(values: object) -> list[str]:
         return [name] if is_code(name) else []
     if isinstance(values, Mapping):
         values = list(values.values())
-    return (
-        [name for value in values for name in names_of_code(value)]
-        if isinstance(values, list)
-        else []
-    )
+    if isinstance(values, list):
+        return [name for value in values for name in names_of_code(value)]
+    return []
 
 
 def load_code(text: str) -> Any:
@@ -340,12 +333,12 @@ def read_solver(text: str) -> tuple[str, Parameters]:
         )
     parameters: Parameters = {}
     for part in split(match[2] or ""):
-        key, equals, value = part.partition("=")
-        if not equals or not key.strip():
+        key, equals, value = map(str.strip, part.partition("="))
+        if not equals or not key:
             raise ValueError(f"solver {text!r}: {part!r} is not of the form key=value")
-        if key.strip() in parameters:
-            raise ValueError(f"solver {text!r}: {key.strip()} is given twice")
-        parameters[key.strip()] = _read(value.strip())
+        if key in parameters:
+            raise ValueError(f"solver {text!r}: {key} is given twice")
+        parameters[key] = _read(value)
     return match[1], parameters
 
 
@@ -372,15 +365,15 @@ def split(text: str) -> list[str]:
     >>> split('fsmrank[lambda1=0,lambda2=1], mofsrank[ensemble={"generations":5}],gas')
     ['fsmrank[lambda1=0,lambda2=1]', 'mofsrank[ensemble={"generations":5}]', 'gas']
     """
-    parts, depth, quoted, start = [], 0, False, 0
-    for i, sign in enumerate(text):
-        if sign == '"' and text[i - 1 : i] != "\\":
-            quoted = not quoted
-        elif not quoted:
+    parts, depth, is_quoted, start = [], 0, False, 0
+    for index, sign in enumerate(text):
+        if sign == '"' and text[index - 1 : index] != "\\":
+            is_quoted = not is_quoted
+        elif not is_quoted:
             depth += (sign in "[{(") - (sign in "]})")
             if sign == "," and depth == 0:
-                parts.append(text[start:i])
-                start = i + 1
+                parts.append(text[start:index])
+                start = index + 1
     return [part.strip() for part in [*parts, text[start:]] if part.strip()]
 
 
@@ -399,11 +392,13 @@ CHEN = (
 )
 CHENG = ("Cheng, Guo, Zhang: MOFSRank. Complexity", 2018)
 DANG = (
-    "Dang, Croft: Feature selection for document ranking. SIGIR workshop on feature generation and selection",
+    "Dang, Croft: Feature selection for document ranking. "
+    "SIGIR workshop on feature generation and selection",
     2010,
 )
 FREUND = (
-    "Freund, Iyer, Schapire, Singer: An efficient boosting algorithm for combining preferences. JMLR",
+    "Freund, Iyer, Schapire, Singer: An efficient boosting algorithm for combining preferences. "
+    "JMLR",
     2003,
 )
 FRIEDMAN = (
@@ -429,7 +424,8 @@ GUYON = (
     2002,
 )
 JIAO_MFFS = (
-    "Jiao et al.: Benefiting from single-objective feature selection: a multiform approach. IEEE TCyb",
+    "Jiao et al.: Benefiting from single-objective feature selection: a multiform approach. "
+    "IEEE TCyb",
     2023,
 )
 JIAO_PRDH = (
@@ -460,7 +456,8 @@ LUNDBERG = (
     2020,
 )
 PAHIKKALA = (
-    "Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Mach. Learn.",
+    "Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. "
+    "Mach. Learn.",
     2009,
 )
 PAHIKKALA_GREEDY = (
@@ -475,7 +472,8 @@ TIAN = (
 )
 TSAI = ("Tsai, Liu, Qin, Chen, Ma: FRank: a ranking method with fidelity loss. SIGIR", 2007)
 WU = (
-    "Wu, Burges, Svore, Gao: Adapting boosting for information retrieval measures. Information Retrieval",
+    "Wu, Burges, Svore, Gao: Adapting boosting for information retrieval measures. "
+    "Information Retrieval",
     2010,
 )
 XU = ("Xu, Li: AdaRank: a boosting algorithm for information retrieval. SIGIR", 2007)
@@ -484,7 +482,8 @@ XU_DAEA = (
     2021,
 )
 YUE = (
-    "Yue, Finley, Radlinski, Joachims: A support vector method for optimizing average precision. SIGIR",
+    "Yue, Finley, Radlinski, Joachims: A support vector method for optimizing average precision. "
+    "SIGIR",
     2007,
 )
 

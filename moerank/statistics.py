@@ -7,12 +7,9 @@ import moocore
 import numpy as np
 import scipy  # loads scipy.stats, which takes half a second, when it is used
 from numpy.typing import ArrayLike
-from scipy.special import (
-    ndtr,
-    ndtri,
-    stdtr,
-    stdtrit,
-)  # the distributions of z and t, as scipy.stats computes them
+
+# The distributions of z and t, as scipy.stats computes them.
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 
@@ -31,38 +28,36 @@ def mean_and_error(values: ArrayLike) -> tuple[float, float]:
 
 
 def _rounding(*values: Vector) -> float:
-    """Return up to which difference values are equal but for rounding, as .5 − .4 and .1 are: 1e-9 of the largest."""
+    """Return the largest difference that rounding explains, as between .5 − .4 and .1: 1e-9 of the largest value."""
     sizes = np.abs(np.concatenate(values))
     return float(1e-9 * sizes[np.isfinite(sizes)].max(initial=0.0))
 
 
-def paired_differences(first: ArrayLike, second: ArrayLike) -> Vector:
-    """Return the differences of two values of each query, shape (n_queries,), 0 where they are rounding alone.
+def paired_differences(values: ArrayLike, reference: ArrayLike) -> Vector:
+    """Return the differences of two values of each query, shape (n_queries,); rounding errors become 0.
 
     Raises a ValueError for unequal shapes.
     """
-    a, b = np.asarray(first, float), np.asarray(second, float)
+    a, b = np.asarray(values, float), np.asarray(reference, float)
     if a.shape != b.shape or a.ndim != 1:
         raise ValueError(
-            f"shapes {a.shape} and {b.shape} are not pairs; give two lists with a value for each query"
+            f"shapes {a.shape} and {b.shape} are not pairs; "
+            "pass two lists with a value for each query"
         )
     return np.where(np.abs(a - b) <= _rounding(a, b), 0.0, a - b)
 
 
 def of_differing(differences: Array, can_differ: Mask, weights: Vector | None = None) -> Array:
-    """Return the differences (n_queries, …) of the queries that can differ, with their weighted mean as plain mean.
+    """Return the differences (n_queries, …) of the queries that can differ, scaled so that their mean is weighted.
 
-    The differences are multiplied by the weights of the queries over the mean weight of all queries.
+    `differences` are multiplied by the weights of the queries over the mean weight of all queries.
 
     >>> of_differing(np.array([0.25, 0.5, 0.0]), np.array([True, True, False]), np.array([1.0, 3.0, 2.0])).tolist()
     [0.25, 0.5]
     """
-    share = (
-        1.0
-        if weights is None or not can_differ.any()
-        else weights.mean() / weights[can_differ].mean()
-    )
-    return differences[can_differ] * share
+    if weights is None or not can_differ.any():
+        return differences[can_differ]
+    return differences[can_differ] * (weights.mean() / weights[can_differ].mean())
 
 
 def hypervolume(
@@ -145,8 +140,11 @@ def attainment_surfaces(
     >>> [surface.tolist() for surface in attainment_surfaces([[[1, 0.5]], [[2, 0.25]]], shares=(0.5, 1.0))]
     [[[1.0, 0.5], [2.0, 0.25]], [[2.0, 0.5]]]
     """
-    nothing = np.full((1, 2), np.inf)  # for the front of a run without a feasible solution
-    rows = [np.atleast_2d(np.asarray(front, float)) if len(front) else nothing for front in fronts]  # type: ignore[arg-type]
+    no_solution = np.full((1, 2), np.inf)  # for the front of a run without a feasible solution
+    rows = [
+        np.atleast_2d(np.asarray(front, float)) if len(front) else no_solution  # type: ignore[arg-type]
+        for front in fronts
+    ]
     runs = np.repeat(np.arange(1, len(rows) + 1), [len(points) for points in rows])
     table = moocore.eaf(np.concatenate(rows), runs, percentiles=[100.0 * share for share in shares])
     surfaces = [table[np.isclose(table[:, 2], 100.0 * share), :2] for share in shares]
@@ -196,14 +194,14 @@ def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedTest:
     """
     d = paired_differences(first, second)
     difference, error = mean_and_error(d)
-    p = (
-        min(1.0, 2.0 ** (1 - len(d))) if difference else 1.0
-    )  # of the signs, if all differences are equal
     if not _all_equal(d):
         p = float(2.0 * stdtr(len(d) - 1, -abs(difference) / error))
-    return PairedTest(
-        difference, error, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()), p
-    )
+    elif difference:
+        p = min(1.0, 2.0 ** (1 - len(d)))  # of the sign test
+    else:
+        p = 1.0
+    wins, ties, losses = (int(queries.sum()) for queries in (d > 0, d == 0, d < 0))
+    return PairedTest(difference, error, wins, ties, losses, p)
 
 
 LEVEL = 0.05
@@ -213,7 +211,10 @@ FEWEST_QUERIES = 30
 """With fewer queries that can differ, the verdict has no finding."""
 
 GUARANTEE_LEVEL = 0.04
-"""Level of the tests behind a guarantee of 95 %: if about four queries lose much, tests at .05 err in up to 5.9 %."""
+"""Level of the tests behind a guarantee of 95 %.
+
+If about four queries lose much, tests at .05 err in up to 5.9 % of the samples.
+"""
 
 
 def p_above(differences: ArrayLike, value: float = 0.0) -> float:
@@ -264,14 +265,14 @@ def p_above(differences: ArrayLike, value: float = 0.0) -> float:
 
 
 def _all_equal(differences: Vector) -> bool:
-    """Whether differences have no variance to test with, but for the rounding of values such as .5 − .4."""
+    """Return whether differences are equal except for rounding, so that they have no variance to test with."""
     return len(differences) < 2 or bool(np.ptp(differences) <= _rounding(differences))
 
 
 def p_differs(differences: ArrayLike) -> float:
     """Return the two-sided p value of the hypothesis that the mean of all queries is 0; see `p_above`."""
     d = np.asarray(differences, float)
-    return min(1.0, 2.0 * p_above(d if d.mean() > 0 else -d))
+    return min(1.0, 2.0 * p_above(d if d.sum() > 0 else -d))
 
 
 def p_not_within(differences: ArrayLike, margin: float) -> float:
@@ -320,7 +321,7 @@ def mean_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, f
 
 
 def moments(differences: Vector) -> tuple[int, Vector, Vector, Vector]:
-    """Return what the tests depend on: number, mean, standard deviation and skewness, along the last axis."""
+    """Return number, mean, standard deviation and skewness along the last axis; the tests depend on nothing else."""
     n, mean = differences.shape[-1], differences.mean(axis=-1)
     deviation = differences.std(axis=-1, ddof=1)
     third = ((differences - mean[..., None]) ** 3).mean(axis=-1)
@@ -331,40 +332,32 @@ def interval_ends(
     n: ArrayLike, mean: ArrayLike, deviation: ArrayLike, skewness: ArrayLike, level: float
 ) -> tuple[Vector, Vector]:
     """Return the means below and above which the test of `p_above` and its mirror image reject at `level` / 2."""
-    n, mean, deviation, skewness = (
-        np.asarray(n),
-        np.asarray(mean),
-        np.asarray(deviation),
-        np.asarray(skewness),
-    )
+    n, mean, deviation, skewness = map(np.asarray, (n, mean, deviation, skewness))
     width = -stdtrit(n - 1, level / 2) / np.sqrt(n)
-    frequency = 1 - (level / 2) ** (
-        1 / n
-    )  # of losses of 1 that a sample misses with the chance level / 2
+    # The frequency of losses of 1 that a sample misses with the chance level / 2.
+    frequency = 1 - (level / 2) ** (1 / n)
 
     def end(sign: int) -> Vector:
         t = width - sign * skewness / (6 * n)
         root = np.cbrt(1 + sign * skewness * t)
-        t = (
-            3 * t / (root**2 + root + 1)
-        )  # 3 (root − 1) / skewness, which would cancel where the skewness is small
-        lowest = sign * mean - np.maximum(
-            np.maximum(t, width) * deviation, frequency * (1 + sign * mean)
-        )
-        return sign * lowest
+        # This is 3 (root − 1) / skewness without the cancellation for a small skewness.
+        t = 3 * t / (root**2 + root + 1)
+        test_width = np.maximum(t, width) * deviation
+        loss_width = frequency * (1 + sign * mean)
+        return sign * (sign * mean - np.maximum(test_width, loss_width))
 
     return end(1), end(-1)
 
 
-# Share of means that `queries_needed` asks for; .02 of it is lost because deviation and skewness vary as well.
+# Share of means that `queries_needed` requires; .02 of it is lost because deviation and skewness vary as well.
 POWER = 0.82
 
-# Numbers of queries, to two digits.
+# Numbers of queries with two significant digits.
 SIZES = np.concatenate([np.arange(10, 100) * ten for ten in (1, 10, 100, 1000, 10_000)])
 
 
 def queries_needed(differences: ArrayLike, margin: float, level: float = LEVEL) -> int | None:
-    """Return how many queries like these it takes, to two digits, for a finding in four samples out of five.
+    """Return the number of queries like these that give a finding in four samples out of five, to two digits.
 
     A finding is a mean that differs from 0 by `p_differs`, or lies within ± `margin` by `p_not_within`. We assume that
     the means of samples are normally distributed around the mean of these queries, with equal deviation and skewness.
@@ -387,13 +380,13 @@ def queries_needed(differences: ArrayLike, margin: float, level: float = LEVEL) 
     means = mean + ndtri(np.arange(0.005, 1, 0.01)) * deviation / np.sqrt(n)
     low, high = interval_ends(n, means, deviation, skewness, level)
     above, below = interval_ends(n, means, deviation, skewness, 2 * level)
-    decided = (low > 0) | (high < 0) | ((above > -margin) & (below < margin))
-    enough = np.flatnonzero(decided.mean(axis=1) >= POWER)
-    return int(n[enough[0], 0]) if len(enough) else None
+    has_finding = (low > 0) | (high < 0) | ((above > -margin) & (below < margin))
+    sufficient = n[has_finding.mean(axis=1) >= POWER, 0]
+    return int(sufficient[0]) if len(sufficient) else None
 
 
 def level_of_each(differences: Matrix, level: float = 0.05, draws: int = 5_000) -> float:
-    """Return the level for each of several two-sided tests of means at which they hold together.
+    """Return the level for each of several two-sided tests of means at which all of them hold together.
 
     For many queries, the largest t statistic is distributed as that of the centred differences times Gaussian weights,
     however the columns depend on each other. So even the interval of the column that looks best contains its mean.
@@ -424,11 +417,12 @@ def level_of_each(differences: Matrix, level: float = 0.05, draws: int = 5_000) 
     """
     d = np.asarray(differences, float)
     n = len(d)
-    if n < 2 or not (spread := d.std(axis=0)).any():
+    if n < 2 or not (deviation := d.std(axis=0)).any():
         return level
-    z = (d - d.mean(axis=0))[:, spread > 0] / (spread[spread > 0] * np.sqrt(n))
-    largest = np.abs(np.random.default_rng(0).standard_normal((draws, n)) @ z).max(axis=1)
-    return float(np.clip(2 * ndtr(-np.quantile(largest, 1 - level)), level / z.shape[1], level))
+    varies = deviation > 0
+    z = (d - d.mean(axis=0))[:, varies] / (deviation[varies] * np.sqrt(n))
+    maxima = np.abs(np.random.default_rng(0).standard_normal((draws, n)) @ z).max(axis=1)
+    return float(np.clip(2 * ndtr(-np.quantile(maxima, 1 - level)), level / z.shape[1], level))
 
 
 def e_value(differences: ArrayLike, value: float = 0.0) -> float:
@@ -459,7 +453,8 @@ def e_value(differences: ArrayLike, value: float = 0.0) -> float:
     (True, 1.0)
     """
     d = np.asarray(differences, float)
-    gains = (d - value) / max(np.abs(d).max(initial=1.0) + value, np.finfo(float).tiny)
+    bound = np.abs(d).max(initial=1.0)
+    gains = (d - value) / max(bound + value, np.finfo(float).tiny)
     shares = np.linspace(0.0, 1.0, 101)[:-1]
     with np.errstate(over="ignore"):
         return float(np.exp(np.log1p(np.outer(shares, gains)).sum(axis=1)).mean())
@@ -471,29 +466,33 @@ def shown_above(differences: Vector, value: float) -> bool:
     From 30 differences on, `p_above` decides. For fewer, and for differences that are all equal, it is `e_value`, which
     assumes nothing but independent queries.
     """
-    if len(differences) >= FEWEST_QUERIES and not _all_equal(differences):
+    if _suffice_for_tests(differences):
         return p_above(differences, value) < GUARANTEE_LEVEL
     return e_value(differences, value) > 1 / LEVEL
 
 
 def largest_loss(differences: Vector) -> float:
     """Return the smallest margin, at most 1, for which `shown_above` guarantees that the mean is above −margin."""
-    if len(differences) >= FEWEST_QUERIES and not _all_equal(differences):
+    if _suffice_for_tests(differences):
         return float(min(1.0, -mean_interval(differences, 1 - 2 * GUARANTEE_LEVEL)[0]))
     margins = np.linspace(0.001, 1.0, 1000).tolist()
     return next((margin for margin in margins if shown_above(differences, -margin)), 1.0)
 
 
+def _suffice_for_tests(differences: Vector) -> bool:
+    return len(differences) >= FEWEST_QUERIES and not _all_equal(differences)
+
+
 # Largest number of differing pairs for which the signed-rank test is exact.
-MOST_EXACT = 50
+MAX_EXACT_PAIRS = 50
 
 
-def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
+def signed_rank_p(values: ArrayLike, reference: ArrayLike) -> float:
     """Return the p value of the two-sided signed-rank test of whether paired differences are symmetric about 0.
 
     Parameters
     ----------
-    first, second : array-like, shape (n_pairs,)
+    values, reference : array-like, shape (n_pairs,)
 
     Returns
     -------
@@ -510,20 +509,18 @@ def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
     >>> signed_rank_p([0.5, 0.7, 0.9, 0.8], [0.4, 0.5, 0.6, 0.4])
     0.125
     """
-    a, b = np.asarray(first, float), np.asarray(second, float)
+    a, b = np.asarray(values, float), np.asarray(reference, float)
     d = paired_differences(a, b)
     d = d[d != 0.0]
     if not len(d):
         return 1.0
     d = d[np.argsort(np.abs(d))]
-    d = np.sign(d) * np.cumsum(
-        np.diff(np.abs(d), prepend=0.0) > _rounding(a, b)
-    )  # the sizes, numbered with their ties
-    if len(d) > MOST_EXACT:
+    is_larger = np.diff(np.abs(d), prepend=0.0) > _rounding(a, b)
+    d = np.sign(d) * np.cumsum(is_larger)  # sizes that differ by rounding become ties
+    if len(d) > MAX_EXACT_PAIRS:
         return float(scipy.stats.wilcoxon(d).pvalue)
-    ranks = np.rint(2.0 * scipy.stats.rankdata(np.abs(d))).astype(
-        int
-    )  # twice the mean ranks of ties are integers
+    # Twice the mean ranks of ties are integers.
+    ranks = np.rint(2.0 * scipy.stats.rankdata(np.abs(d))).astype(int)
     chance = np.zeros(ranks.sum() + 1)  # of each sum of the ranks with a positive sign
     chance[0] = 1.0
     for rank in ranks:
@@ -533,7 +530,7 @@ def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
 
 
 def smallest_within_error(values: ArrayLike, sizes: ArrayLike, errors: float = 1.0) -> int:
-    """Return the smallest of several rankers that is within one paired standard error of the best, or some `errors`.
+    """Return the index of the smallest ranker that is within `errors` paired standard errors of the best one.
 
     Parameters
     ----------
@@ -554,11 +551,11 @@ def smallest_within_error(values: ArrayLike, sizes: ArrayLike, errors: float = 1
     table, n_features = np.asarray(values, float), np.asarray(sizes)
     means = table.mean(axis=0)
     best = np.lexsort((n_features, -means))[0]
-    behind = table[:, [best]] - table
-    error = (
-        behind.std(axis=0, ddof=1) / np.sqrt(len(table)) if len(table) > 1 else np.zeros(len(means))
-    )
-    near = np.flatnonzero(behind.mean(axis=0) <= errors * error)
+    losses = table[:, [best]] - table
+    error = np.zeros(len(means))
+    if len(table) > 1:
+        error = losses.std(axis=0, ddof=1) / np.sqrt(len(table))
+    near = np.flatnonzero(losses.mean(axis=0) <= errors * error)
     return int(near[np.lexsort((-means[near], n_features[near]))[0]])
 
 
@@ -607,7 +604,10 @@ class RankTest:
 
 
 FEWEST_BLOCKS = 10
-"""Number of data sets from which we test mean ranks; Demšar asks for more than 10 or so, independent of each other."""
+"""Number of data sets from which we test mean ranks.
+
+Demšar asks for more than about 10, which are independent of each other.
+"""
 
 
 def friedman(values: ArrayLike, alpha: float = 0.05) -> RankTest:
@@ -626,11 +626,9 @@ def friedman(values: ArrayLike, alpha: float = 0.05) -> RankTest:
     table = np.asarray(values, float)
     n_blocks, n_solvers = table.shape
     ranks = scipy.stats.rankdata(-table, axis=1).mean(axis=0)
-    p = (
-        float(scipy.stats.friedmanchisquare(*table.T).pvalue)
-        if np.ptp(table, axis=1).any()
-        else 1.0
-    )
+    p = 1.0
+    if np.ptp(table, axis=1).any():
+        p = float(scipy.stats.friedmanchisquare(*table.T).pvalue)
     q = scipy.stats.studentized_range.ppf(1.0 - alpha, n_solvers, np.inf) / np.sqrt(2.0)
     order = np.argsort(ranks, kind="stable")
     critical_difference = float(q * np.sqrt(n_solvers * (n_solvers + 1) / (6.0 * n_blocks)))

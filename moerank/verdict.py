@@ -103,23 +103,17 @@ class Verdict(BaseModel):
     @property
     def interval(self) -> tuple[float, float]:
         """The ends of the 95 % interval of the mean difference, at `level`; infinite if all differences are equal."""
-        return (
-            statistics.mean_interval(self.differences, 1 - self.level)
-            if self.n_differing > 1
-            else (-np.inf, np.inf)
-        )
+        return statistics.mean_interval(self.differences, 1 - self.level)
 
     @property
     def p(self) -> float:
         """The two-sided p value of the hypothesis of no difference."""
-        return statistics.p_differs(self.differences) if self.n_differing > 1 else 1.0
+        return statistics.p_differs(self.differences)
 
     @property
     def p_equivalent(self) -> float:
         """The p value of the hypothesis that the difference exceeds the margin."""
-        return (
-            statistics.p_not_within(self.differences, self.margin) if self.n_differing > 1 else 1.0
-        )
+        return statistics.p_not_within(self.differences, self.margin)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -131,22 +125,19 @@ class Verdict(BaseModel):
 
     @property
     def equivalent(self) -> bool:
-        """Whether the tests reject every difference beyond the margin, at `level`."""
+        """True if the tests reject every difference beyond the margin, at `level`."""
         return self.n_differing >= statistics.FEWEST_QUERIES and self.p_equivalent < self.level
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def sentence(self) -> str:
         """The verdict in words, the decision first."""
-        size = "" if self._size in self.headline else f"{self._size}; "
-        head = (
-            f"{self.headline}. {self.advice}. {size}"
-            if size and self.advice
-            else f"{self.headline}; "
-        )
-        return ". ".join(
-            filter(None, (f"{head}{self.outcome}", self.rival, "" if size else self.advice))
-        )
+        outcome = f"{self.headline}; {self.outcome}"
+        advice = self.advice
+        if self._size not in self.headline and advice:
+            outcome = f"{self.headline}. {advice}. {self._size}; {self.outcome}"
+            advice = ""
+        return ". ".join(filter(None, (outcome, self.rival, advice)))
 
     @property
     def headline(self) -> str:
@@ -161,25 +152,24 @@ class Verdict(BaseModel):
             return "Raise the limits"
         if self.decision == "loss" or (self.finding == "loss" and not self.equivalent):
             return f"{self._size}, at a loss"
-        return (
-            f"{self.decision.capitalize()} {self._size}"
-            if self.decision in ("use", "try")
-            else self._size
-        )
+        if self.decision in ("use", "try"):
+            return f"{self.decision.capitalize()} {self._size}"
+        return self._size
 
     @property
     def title(self) -> str:
         """The decision and the finding as the title of a figure."""
         side = "above" if self.difference > 0 else "below"
         change = f"{short(abs(self.difference))} {side}" if self.difference else "the same as"
-        tells = ", which is detected" if self.finding != "none" else "; too few to tell"
-        end = (
-            f", which is within {short(self.margin)}"
-            if self.equivalent and self.finding == "none"
-            else tells
-        )
+        if self.finding != "none":
+            end = ", which is detected"
+        elif self.equivalent:
+            end = f", which is within {short(self.margin)}"
+        else:
+            end = "; too few to tell"
         subject = "they" if self._size in self.headline else self.n_features
-        return f"{self.headline}: on {self.counted}, {subject} score {change} all {self.n_allowed}{end}"
+        comparison = f"{subject} score {change} all {self.n_allowed}{end}"
+        return f"{self.headline}: on {self.counted}, {comparison}"
 
     @property
     def _size(self) -> str:
@@ -196,18 +186,16 @@ class Verdict(BaseModel):
     def outcome(self) -> str:
         """The result of the comparison, without the sizes of the two selections."""
         change = self.difference
-        word = "gain" if change > 0 else "loss" if change < 0 else "difference"
-        other = f" against {self.against} with all of them" if self.against else ""
-        allowed_for = "; interval and tests allow for it" if self.level < statistics.LEVEL else ""
-        optimistic = (
-            f" (optimistic: these queries chose it{allowed_for})"
-            if self.part == "validation"
-            else ""
-        )
-        return (
-            f"estimated {word} {short(abs(change))} {self.metric}{self._spread(change)}{other} on {self.counted}: "
-            f"{self._findings}{optimistic}"
-        )
+        word = "difference"
+        if change:
+            word = "gain" if change > 0 else "loss"
+        estimate = f"{word} {short(abs(change))} {self.metric}{self._spread(change)}"
+        against = f" against {self.against} with all of them" if self.against else ""
+        optimistic = ""
+        if self.part == "validation":
+            allowance = "; interval and tests allow for it" if self.level < statistics.LEVEL else ""
+            optimistic = f" (optimistic: these queries chose it{allowance})"
+        return f"estimated {estimate}{against} on {self.counted}: {self._findings}{optimistic}"
 
     def with_rival(self, other: Self, name: str) -> Self:
         """Return the verdict with a sentence about another ranker on all features, if that ranker is better.
@@ -221,25 +209,25 @@ class Verdict(BaseModel):
         """
         if other.finding != "loss":
             return self
-        sentence = f"{name} on all features is better by {short(-other.difference)}{other._spread(other.difference)}"
-        return self.model_copy(update={"rival": sentence})
+        gain = f"{short(-other.difference)}{other._spread(other.difference)}"
+        rival = f"{name} on all features is better by {gain}"
+        return self.model_copy(update={"rival": rival})
 
     def with_chance(self, other: Self) -> Self:
         """Return the verdict with a remark if the selection is not detectably better than a random order.
 
         `other` is the verdict on the selection against the mean of random orders.
         """
-        too_few = other.n_differing < statistics.FEWEST_QUERIES
-        return self.model_copy(
-            update={"no_better_than_chance": not too_few and other.finding != "gain"}
-        )
+        suffices = other.n_differing >= statistics.FEWEST_QUERIES
+        no_better = suffices and other.finding != "gain"
+        return self.model_copy(update={"no_better_than_chance": no_better})
 
     def _spread(self, change: float) -> str:
         """Return the interval of the loss, or of the gain if the change is one."""
-        low, high = self.interval if change > 0 else [-end for end in reversed(self.interval)]
-        return (
-            f" (95 %: {signed(low)} to {signed(high)})" if isfinite(low) and isfinite(high) else ""
-        )
+        low, high = self.interval
+        if change <= 0:
+            low, high = -high, -low
+        return f" (95 %: {signed(low)} to {signed(high)})" if isfinite(low) else ""
 
     @property
     def counted(self) -> str:
@@ -250,22 +238,20 @@ class Verdict(BaseModel):
 
     @property
     def _findings(self) -> str:
-        within = f"within {short(self.margin)}"
+        margin = short(self.margin)
         if self.finding != "none":
-            return f"a {self.finding} is detected" + (
-                f", and it lies {within}" if self.equivalent else ""
-            )
+            end = f", and it lies within {margin}" if self.equivalent else ""
+            return f"a {self.finding} is detected{end}"
         if self.equivalent:
-            return f"equivalent {within}"
+            return f"equivalent within {margin}"
         if self.n_differing >= statistics.FEWEST_QUERIES and not any(self.differences):
             return "both rank all of them equally well, which says nothing about other queries"
         needed = statistics.queries_needed(self.differences, self.margin, self.level)
         if not needed:
             return "too few to tell"
-        every = float(
-            f"{needed * self.n_queries / self.n_differing:.2g}"
-        )  # with those that cannot differ
-        return f"too few to tell; it takes about {every:,.0f} {self.part} queries"
+        # With those that cannot differ.
+        n_queries = float(f"{needed * self.n_queries / self.n_differing:.2g}")
+        return f"too few to tell; it takes about {n_queries:,.0f} {self.part} queries"
 
 
 def judge(
@@ -279,7 +265,7 @@ def judge(
     can_differ: ArrayLike | None = None,
     weights: Vector | None = None,
     margin: float = MARGIN,
-    **further: Any,
+    **fields: Any,
 ) -> Verdict:
     """Compare a selection with its reference on the same queries.
 
@@ -287,7 +273,7 @@ def judge(
     ----------
     selection, reference : array-like, shape (n_queries,)
         The value of the metric for each query, times its weight over the mean weight of all queries.
-    part, metric, n_features, n_allowed, margin, **further
+    part, metric, n_features, n_allowed, margin, **fields
         The other fields of a `Verdict`.
     can_differ : array-like of bool, shape (n_queries,), optional
         The queries that can differ, see `Metric.can_differ`; by default all.
@@ -301,9 +287,9 @@ def judge(
     too few to tell; it takes about 1,300 test queries
     """
     differences = statistics.paired_differences(selection, reference)
-    differs = (
-        np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)
-    )
+    if can_differ is None:
+        can_differ = np.ones(len(differences), bool)
+    differs = np.asarray(can_differ, bool)
     return Verdict(
         part=part,
         metric=metric,
@@ -312,7 +298,7 @@ def judge(
         n_features=int(n_features),
         n_allowed=int(n_allowed),
         margin=margin,
-        **further,
+        **fields,
     )
 
 
@@ -324,4 +310,5 @@ def short(value: float) -> str:
 
 def signed(value: float) -> str:
     """Return a number as `short` does, with a minus sign if it is negative."""
-    return f"{'−' if round(value, 3) < 0 else ''}{short(abs(value))}"
+    sign = "−" if round(value, 3) < 0 else ""
+    return f"{sign}{short(abs(value))}"

@@ -50,7 +50,7 @@ def report_command(
     """
     from moerank.checks import check_choice
     from moerank.cli.progress import StageProgress
-    from moerank.files import harmless, prepare_folder, replace_file
+    from moerank.files import escape_formula, prepare_folder, replace_file
     from moerank.reports.rendering import html_report, latex_report
     from moerank.reports.study_report import Report
     from moerank.solvers import split
@@ -67,7 +67,7 @@ def report_command(
         text = latex_report(content)
     else:
         table = content.results.frame if format_ == "csv" else content.pairs
-        text = table.rename(columns=harmless).map(harmless).to_csv(index=False)
+        text = table.rename(columns=escape_formula).map(escape_formula).to_csv(index=False)
     replace_file(path, text.encode())
     if content.n_missing:
         notice(f"missing or failed runs, listed in the report: {content.n_missing}")

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from threadpoolctl import LibController, ThreadpoolController
 
 from moerank.arrays import Array
-from moerank.checks import most_workers
+from moerank.checks import cap_workers
 
 Piece = TypeVar("Piece")
 Returned = TypeVar("Returned")
@@ -56,7 +56,7 @@ def in_threads(work: Callable[[Piece], Returned], pieces: Sequence[Piece]) -> li
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(most_workers(10**9), "moerank")
+    return ThreadPoolExecutor(cap_workers(10**9), "moerank")
 
 
 @contextmanager

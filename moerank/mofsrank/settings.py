@@ -15,7 +15,7 @@ from pydantic.json_schema import SkipJsonSchema
 from pymoo.core.termination import Termination
 from pymoo.termination import get_termination
 
-from moerank.checks import check_at_least, check_choice, check_switch, most_workers, unknown
+from moerank.checks import cap_workers, check_at_least, check_choice, check_switch, unknown
 from moerank.data import FeatureCosts
 from moerank.data.inputs import listed
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Factory, make_algorithm
@@ -362,7 +362,7 @@ class Settings(SearchSettings):
     adaptive_mutation: bool
     tune: bool
     random_state: Annotated[int, at_least(0)]
-    workers: Annotated[int, at_least(1), pydantic.AfterValidator(most_workers)] = pydantic.Field(
+    workers: Annotated[int, at_least(1), pydantic.AfterValidator(cap_workers)] = pydantic.Field(
         exclude=True
     )
     client: Any = pydantic.Field(exclude=True)

@@ -9,7 +9,7 @@ import numpy as np
 from pymoo.core.problem import Problem
 
 from moerank.arrays import Array, Mask, Matrix, Vector
-from moerank.checks import check_at_least, check_share, most_workers
+from moerank.checks import cap_workers, check_at_least, check_share
 from moerank.data import RankingData
 from moerank.evolution import Operators
 from moerank.evolution.operators import CROSSOVER, new_rows, row_digests
@@ -59,7 +59,7 @@ class Stage(Problem):  # type: ignore[misc]
         self.metric = metric or NDCG(10)
         self.objectives = read_objectives(objectives)
         super().__init__(n_var=n_var, n_obj=len(self.objectives), requires_kwargs=True, **settings)
-        self.workers = most_workers(workers)
+        self.workers = cap_workers(workers)
         most = n_var if n_counted is None else n_counted
         self.bounds_of_objectives = np.array(
             [bounds_of(entry, train, most) for entry in self.objectives], np.float64

@@ -14,7 +14,7 @@ from moerank.checks import first_mistake
 from moerank.data import UNSCALED, Scaling
 from moerank.data.folds import MOST_FOLDS
 from moerank.data.scaling import QueryRule
-from moerank.files import Json, harmless, read_text, replace_file
+from moerank.files import Json, escape_formula, read_text, replace_file
 from moerank.mofsrank.objectives import FRONT
 from moerank.rankers.model import Forest, Model
 from moerank.rankers.shapes import Shape
@@ -436,7 +436,7 @@ def _front_table(result: Result) -> str:
         {
             "member": number + 1,
             "n_features": len(member.features),
-            **{harmless(name): member.objectives[name] for name in result.further_objectives},
+            **{escape_formula(name): member.objectives[name] for name in result.further_objectives},
             **({"instances": member.instances} if result.instances else {}),
             "chosen": int(number == result.chosen),
             **{
@@ -444,7 +444,7 @@ def _front_table(result: Result) -> str:
                 for part in PARTS
                 for metric in result.metrics
             },
-            "features": "; ".join(map(harmless, result.names(member.features))),
+            "features": "; ".join(map(escape_formula, result.names(member.features))),
         }
         for number, member in enumerate(result.front)
     ]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 from filelock import FileLock, Timeout
 from threadpoolctl import threadpool_limits
 
-from moerank.checks import check_at_least, most_workers
+from moerank.checks import cap_workers, check_at_least
 from moerank.files import FULL, Json, cannot_write, prepare_folder, replace_file, writing
 from moerank.kernels.compiled import end_with
 from moerank.mofsrank.dask_slices import connect, gone
@@ -340,7 +340,7 @@ def run_cells(
     here = (
         nullcontext(Workers(lambda: 1, _run_here))
         if workers == 1
-        else processes(most_workers(workers))
+        else processes(cap_workers(workers))
     )
     with here if dask is None else dask_cluster(dask) as crew:
         try:

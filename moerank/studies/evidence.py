@@ -10,7 +10,7 @@ from joblib import Parallel, delayed, parallel_config
 from pydantic import Field
 
 from moerank.arrays import Integers
-from moerank.checks import check_at_least, check_share, most_workers
+from moerank.checks import cap_workers, check_at_least, check_share
 from moerank.data import RankingData
 from moerank.data.folds import Draws, of_queries
 from moerank.data.inputs import column_mask
@@ -364,7 +364,7 @@ def stability(
     left = [half for half in range(2 * pairs) if str(half) not in finished]
     tasks = (delayed(_selections)(cell, data, code_is_allowed(), half) for half in left)
     with parallel_config("loky", inner_max_num_threads=1):
-        selections = Parallel(most_workers(workers), return_as="generator", max_nbytes=None)(tasks)
+        selections = Parallel(cap_workers(workers), return_as="generator", max_nbytes=None)(tasks)
         for half, members in zip(left, selections, strict=True):
             finished[str(half)] = members
             report("half-samples", (half + 1) / len(mask), f"{half + 1} of {len(mask)}")
