@@ -12,10 +12,10 @@ from sklearn.tree import DecisionTreeRegressor
 
 from moerank.data import RankingData, load_planted_fold, make_planted
 from moerank.evolution import BIT_SEARCHES, SubsetSizeSampling, UniformCrossover
+from moerank.identity import digest
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG
 from moerank.mofsrank import FeatureSelection, MOFSRank
-from moerank.mofsrank.estimator import digest_of_data
 from moerank.rankers import FSMRank, RankerAdapter, RankRLS, RankSVM
 from moerank.solvers import make_solver
 
@@ -337,12 +337,13 @@ def test_the_memos_of_all_stages_know_the_data_by_one_digest(tmp_path):
     train = make_planted(n_queries=20, seed=1).data
     MOFSRank(**SMALL, random_state=0, memo=tmp_path / "memo").fit(train)
     headers = [json.loads((tmp_path / f"memo.{stage}").read_bytes().partition(b"\n")[0]) for stage in STAGES]
-    assert {header["configuration"]["data"] for header in headers} == {digest_of_data(train)}
+    assert {header["configuration"]["data"] for header in headers} == {digest(train)}
     altered = train.X.copy()
-    same, other = (RankingData(X, train.y, train.qid) for X in (np.asfortranarray(altered), altered + (altered > 0.9)))
-    assert digest_of_data(same) == digest_of_data(train) != digest_of_data(other)
+    tables = np.asfortranarray(altered), altered + (altered > 0.9)
+    same, other = (RankingData(X, train.y, train.qid, train.given_names) for X in tables)
+    assert digest(same) == digest(train) != digest(other)
     heavy = RankingData(train.X, train.y, train.qid, document_weights=1 + train.y)
-    assert digest_of_data(heavy) != digest_of_data(train)
+    assert digest(heavy) != digest(train)
 
 
 def test_a_memo_of_other_settings_is_refused_by_their_names(fold, tmp_path):
@@ -370,7 +371,7 @@ def test_a_memo_of_another_long_argument_is_refused(tmp_path):
         MOFSRank(FSMRank(similarity=similarity), **settings, **more).fit(train)
 
     search(first)
-    with pytest.raises(ValueError, match=r"another configuration: backend.similarity is '?\w{32}'? there and"):
+    with pytest.raises(ValueError, match=r"configuration: backend.parameters.similarity is '?\w{32}'? there and"):
         search(second, resume=True)
     search(first.copy(), resume=True)
 

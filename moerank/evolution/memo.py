@@ -31,7 +31,7 @@ from moerank.evolution.operators import row_digests
 from moerank.files import Json, open_regular, writing
 from moerank.version import VERSION
 
-MEMO_FORMAT = "moerank memo 1"  # name and version of the file format
+MEMO_FORMAT = "moerank memo 2"  # name and version of the file format
 
 
 Record = TypeVar("Record")

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike
 from pymoo.core.algorithm import Algorithm
@@ -24,6 +23,7 @@ from moerank.checks import Parameters, check_room
 from moerank.data import RankingData
 from moerank.data.inputs import column_mask
 from moerank.evolution import Archive, Factory, Finished, Memo, SearchResult, make_algorithm, search
+from moerank.identity import digest, identify
 from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import NDCG, Metric, as_metric, check_differing
 from moerank.mofsrank import objectives
@@ -43,7 +43,7 @@ from moerank.mofsrank.settings import (
     StageSettings,
 )
 from moerank.mofsrank.stage import Stage
-from moerank.rankers.arguments import as_ranking_data, identity
+from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.model import Forest
 from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.scikit_learn import check_is_fitted, clone
@@ -403,12 +403,15 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         """Train the ranker of `refit` on the features of each member, and on all of them; set `refit_`."""
         finished = None  # of an interrupted run: the tuning, and members by their features
         if self._settings.memo is not None and isinstance(ranker, rankers.LambdaMART):
-            digests = [
-                digest_of_data(part) for part in (data.varying, validation) if part is not None
-            ]
-            about = {"ranker": identity(ranker), "tuning": repr(self._tuned_by), "data": digests}
+            settings = {
+                "ranker": ranker,
+                "tuning": self._tuned_by,
+                "data": [data.varying, validation],
+            }
             finished = Finished(
-                Path(f"{self._settings.memo}.refit"), about, resume=self._settings.resume
+                Path(f"{self._settings.memo}.refit"),
+                identify(settings, "refit"),
+                resume=self._settings.resume,
             )
         self.refit_ = self._tuned_to_serve(ranker, data, validation, finished)
         masks = np.concatenate(
@@ -686,8 +689,13 @@ class StagedSearch:
             stage.slices = Slices(settings.client, stage)
         memo = None
         if settings.memo is not None:
-            about = {"stage": name, "data": digest_of_data(self.train), **settings.configuration()}
-            memo = Memo(f"{settings.memo}.{name}", about | {"backend": identity(stage.backend)})
+            configuration = {
+                "stage": name,
+                "data": digest(self.train),
+                **settings.configuration(),
+                "backend": identify(stage.backend, "backend"),
+            }
+            memo = Memo(f"{settings.memo}.{name}", configuration)
             if not settings.resume:
                 memo.path.unlink(missing_ok=True)
         result = search(
@@ -780,14 +788,3 @@ def _history(result: SearchResult, stage: Stage, table: RankingData) -> pd.DataF
     )
     history.insert(3, "hypervolume", result.hypervolume(largest) / np.prod(largest - least))
     return history.rename(columns={"n_gen": "generation", "elapsed": "seconds"})
-
-
-def digest_of_data(train: RankingData) -> str:
-    """Return a digest of the data, remembered with them."""
-    costs = () if train.costs is None else (train.costs.own, train.costs.group, train.costs.shared)
-    weights = [each for each in (train.query_weights, train.document_weights) if each is not None]
-    # Copies in another memory order, and arrays in files, have the same digest.
-    arrays = [
-        np.ascontiguousarray(array) for array in (train.X, train.y, train.offsets, *costs, *weights)
-    ]
-    return train.remember("digest of the data", lambda: str(joblib.hash(arrays)))

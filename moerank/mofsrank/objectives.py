@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from hashlib import sha256
 from itertools import takewhile
 from math import ceil, inf
 from numbers import Real
@@ -26,10 +25,10 @@ from moerank.checks import check_not_negative, unknown
 from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import ROUNDING, known_costs
 from moerank.data.folds import of_queries
+from moerank.identity import digest
 from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.kernels.threads import VECTOR, in_pieces
 from moerank.metrics import Metric
-from moerank.rankers.arguments import identity
 from moerank.rankers.model import is_own
 from moerank.solvers import is_code, load_code, plugins
 from moerank.training.pair_moments import PairMoments
@@ -235,18 +234,14 @@ class Risk(Objective):
             raise ValueError(
                 'the objective "risk" needs a backend to compare with, or Risk(baseline=scores)'
             )
-        key = ("risk baseline", metric, str(identity(backend)))
+        key = ("risk baseline", metric, digest(backend))
         return data.remember(
             key, lambda: values_of(data, metric, rankers.train_population(backend, data))[:, 0]
         )
 
     def __repr__(self) -> str:
-        given = (
-            ""
-            if self.baseline is None
-            else f", baseline={sha256(self.baseline.tobytes()).hexdigest()}"
-        )
-        return f"Risk(a={self.a:g}{given})"
+        baseline = "" if self.baseline is None else f", baseline={digest(self.baseline)}"
+        return f"Risk(a={self.a:g}{baseline})"
 
 
 class Loss(Objective):

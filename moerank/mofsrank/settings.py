@@ -1,7 +1,5 @@
 """Settings of a search: arguments of `MOFSRank`, tables of problem files, and configurations of memos."""
 
-import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from math import inf
@@ -20,10 +18,10 @@ from moerank.data import FeatureCosts
 from moerank.data.inputs import listed
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Factory, make_algorithm
 from moerank.evolution.operators import CROSSOVER, DENSITY, Decay, Form, Importance, Redundancy
+from moerank.identity import identify
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.mofsrank.objectives import FRONT, Final, read_objectives
 from moerank.rankers import FitnessBackend, as_backend
-from moerank.rankers.arguments import identity
 from moerank.scikit_learn import clone
 from moerank.solvers import make_solver, read_solver, solver_entry, solvers
 from moerank.verdict import MARGIN
@@ -102,17 +100,7 @@ def _check_algorithm(algorithm: object) -> None:
         check_choice(ALGORITHMS, algorithm=str(algorithm).partition("[")[0])
 
 
-def _as_json(value: object) -> object:
-    """Return a value that JSON can hold, or else the text of its identity."""
-    try:
-        json.dumps(value)
-    except TypeError:
-        # The address in the text of an object differs from process to process.
-        return re.sub(r" at 0x[0-9a-f]+", "", str(identity(value)))
-    return value
-
-
-AsJson = pydantic.PlainSerializer(_as_json, when_used="json")
+AsJson = pydantic.PlainSerializer(lambda value: identify(value, "a setting"), when_used="json")
 
 
 @contextmanager
@@ -417,9 +405,9 @@ class Settings(SearchSettings):
 
     def configuration(self) -> dict[str, object]:
         """Return the settings that determine the evaluations, as JSON values."""
-        settings = self.model_dump(mode="json", exclude={"final", "margin", "refit", "tune"})
-        settings["objectives"] = [repr(objective) for objective in read_objectives(self.objectives)]
-        return settings
+        settings = self.model_dump(exclude={"final", "margin", "refit", "tune"})
+        settings["objectives"] = read_objectives(self.objectives)
+        return {name: identify(value, name) for name, value in settings.items()}
 
 
 def _sentence(error: pydantic.ValidationError) -> str:

@@ -1,11 +1,10 @@
 """Checks of the arguments of `fit` and `predict`, and warnings about features."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -293,16 +292,3 @@ def warn_of_scales(train: RankingData) -> None:
         '"query" or "standard"'
     )
     warnings.warn(message, ScaleWarning, stacklevel=3)
-
-
-def identity(value: object) -> object:
-    """Return plain JSON that no other value has; the `repr` of long arrays, lists and estimators leaves parts out."""
-    if isinstance(value, np.ndarray):
-        return joblib.hash(value)
-    if isinstance(value, list | tuple):
-        return list(map(identity, value))
-    if isinstance(value, Mapping):
-        return {str(name): identity(entry) for name, entry in value.items()}
-    if hasattr(value, "get_params") and not isinstance(value, type):
-        return identity({"class": type(value).__name__} | value.get_params(deep=False))
-    return repr(value)

@@ -25,6 +25,7 @@ from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters, check_fields, is_made_of_fields
 from moerank.data import UNSCALED, FittedScaling, MissingRule, RankingData, Scaling
 from moerank.data.scaling import negative_features
+from moerank.identity import digest
 from moerank.kernels.newton import MAX_STEPS
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric, as_metric
@@ -456,7 +457,7 @@ class Ranker(RankingEstimator):
             setting = {
                 name: v for name, v in candidate.get_params().items() if name not in open_ones
             }
-            groups.setdefault(str(arguments.identity(setting)), []).append(i)
+            groups.setdefault(digest(setting), []).append(i)
         return list(groups.values())
 
     def _candidate_scores(

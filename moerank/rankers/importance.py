@@ -6,7 +6,6 @@ from functools import partial
 from itertools import combinations_with_replacement
 from typing import Literal, TypeAlias
 
-import joblib
 import numpy as np
 import scipy
 
@@ -14,6 +13,7 @@ from moerank.arrays import Array, Matrix, Vector
 from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.describe import feature_correlations, label_correlations
+from moerank.identity import digest
 from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import Metric, as_metric
 
@@ -58,7 +58,7 @@ def feature_importance(data: RankingData, importance: FeatureImportance = "pears
             s = _given(data, importance, "importance", (data.n_features,))
         return np.where(s < NONE, 0.0, s)
 
-    return data.remember(("feature importance", key_of(importance)), compute)
+    return data.remember(("feature importance", _key(importance)), compute)
 
 
 def feature_similarity(
@@ -84,14 +84,13 @@ def feature_similarity(
             values, vectors = np.linalg.eigh(A)
             return np.ascontiguousarray((vectors * values.clip(0.0)) @ vectors.T)
 
-    return data.remember(("feature similarity", key_of(similarity), convex), compute)
+    return data.remember(("feature similarity", _key(similarity), convex), compute)
 
 
-def key_of(measure: object) -> object:
-    """Return a hashable key of an importance or a similarity: its name, metric or function, or its numbers."""
-    return (
-        measure if isinstance(measure, str | Metric) or callable(measure) else joblib.hash(measure)
-    )
+def _key(measure: object) -> object:
+    """Return a hashable key of an importance or a similarity: itself, or a digest of its numbers."""
+    is_hashable = isinstance(measure, str | Metric) or callable(measure)
+    return measure if is_hashable else digest(measure)
 
 
 def _given(data: RankingData, measure: object, name: str, shape: tuple[int, ...]) -> Array:

@@ -31,7 +31,7 @@ FILES = (RESULT, FRONT_TABLE, "model.json")
 MOST_BYTES = 256 * 2**20
 
 # Number of the format of results and studies; it increases whenever older files can no longer be read.
-FORMAT = 7
+FORMAT = 8
 
 PARTS = ("train", "validation", "test")
 

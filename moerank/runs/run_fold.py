@@ -22,6 +22,7 @@ from moerank.checks import Parameters
 from moerank.data import RankingData
 from moerank.data.scaling import negative_features
 from moerank.files import Json
+from moerank.identity import digest
 from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import (
@@ -43,7 +44,7 @@ from moerank.rankers.population import batch_of
 from moerank.rankers.shapes import shapes_of
 from moerank.runs.problem import Problem
 from moerank.runs.result import PARTS, Convergence, Member, Result, Times
-from moerank.runs.solver import Solver, changed_parameters, digest_of, identity_of
+from moerank.runs.solver import Solver, changed_parameters
 from moerank.statistics import mean_interval
 from moerank.verdict import Verdict, judge
 from moerank.version import VERSION
@@ -500,7 +501,7 @@ def _code(settings: object) -> dict[str, str]:
     digests = {}
     for text in solvers.names_of_code(settings) if solvers.code_is_allowed() else []:
         with suppress(ValueError):
-            digests[text] = digest_of(identity_of(solvers.load_code(text), text))
+            digests[text] = digest(solvers.load_code(text), text)
     return digests
 
 

@@ -4,20 +4,14 @@ import inspect
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from functools import cached_property, partial
-from hashlib import blake2b
-from math import isfinite
-from types import FunctionType, MethodType
 from typing import Annotated, Any, Self
 
-import joblib
-import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from moerank.checks import Parameters, unknown
-from moerank.data import RankingData
 from moerank.data.inputs import listed
 from moerank.evolution import BIT_SEARCHES
+from moerank.identity import identify
 from moerank.metrics import as_metric
 from moerank.mofsrank.objectives import FRONT, read_objectives
 from moerank.mofsrank.settings import STAGES, Section, given_settings
@@ -109,7 +103,7 @@ class Solver(BaseModel):
         """Return an estimator, or a function ``make(problem, seed)`` that returns one, as a solver.
 
         `name` is the label in tables, by default the name of the class or function. It must not be a name in the table
-        of solvers, and `identity_of` must be able to describe the object. With `own` it may have another metric or
+        of solvers, and `moerank.identity` must be able to describe the object. With `own` it may have another metric or
         other objectives than a problem. Without `tune` validation queries do not choose its parameters.
 
         Examples
@@ -127,7 +121,7 @@ class Solver(BaseModel):
         if not isinstance(label, str) or not label.strip() or label.partition("[")[0] in solvers():
             taken = f"{label!r} is in the table of solvers" if label else "it must not be empty"
             raise ValueError(f"give the solver another name: {taken}")
-        described = identity_of(source, f"the solver {label}", without=IGNORED)
+        described = identify(source, f"the solver {label}", without=IGNORED)
         switches = {"own": own, "tune": tune, "takes": isinstance(source, RankingEstimator)}
         if not _is_estimator(source):
             return cls(name=label, given={**switches, "function": described}, source=source)
@@ -349,117 +343,6 @@ def _is_estimator(source: object) -> bool:
     )
 
 
-def identity_of(value: object, where: str, *, without: tuple[str, ...] = ()) -> Any:
-    """Return a plain JSON value that identifies `value` in every process, without some parameters of an estimator.
-
-    `where` is the name of the value in messages.
-
-    Raises
-    ------
-    ValueError
-        If an object has no stable description, such as a lock, or if a function has no readable source text and no
-        ``version``.
-
-    Notes
-    -----
-    An estimator is described by its class and parameters, an array by a digest of its bytes, another object by its
-    class and its state, as ``__getstate__`` returns it. A function or class is described by its name, its source text,
-    its defaults, the values that it closes over, and its attribute ``version``; in moerank, or in a language other than
-    Python, by its name only. The description does not cover other functions and modules that the source text names, or
-    files that it reads: set ``version``, a text of your choice, and change it when they change. The source text comes
-    from the file, so import a module again after an edit.
-
-    Examples
-    --------
-    >>> from moerank.rankers import RankSVM
-    >>> identity_of(RankSVM(C=0.5), "the solver")["parameters"]["C"]
-    0.5
-    >>> import threading
-    >>> identity_of(threading.Lock(), "the parameter lock")
-    Traceback (most recent call last):
-        ...
-    ValueError: the parameter lock is a lock, which has no stable description
-    """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if (
-        value is None
-        or isinstance(value, bool | str | int)
-        or (isinstance(value, float) and isfinite(value))
-    ):
-        return value
-    if isinstance(value, RankingData):
-        return {"data": data_digest(value)}
-    if isinstance(value, Mapping):
-        return {str(key): identity_of(entry, f"{where}, {key}") for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [identity_of(entry, where) for entry in value]
-    if isinstance(value, partial | MethodType):
-        parts = (
-            (value.func, value.args, value.keywords)
-            if isinstance(value, partial)
-            else value.__reduce__()[1]
-        )
-        return {type(value).__name__: identity_of(parts, where)}
-    if isinstance(value, type | FunctionType) or isinstance(
-        getattr(value, "py_func", None), FunctionType
-    ):
-        return _code(value, where)
-    return _object(value, where, without)
-
-
-def _object(value: Any, where: str, without: tuple[str, ...]) -> Any:
-    """Return the class of an object with its parameters, its attributes or joblib's hash."""
-    kind = {"class": identity_of(type(value), where), **_version(value)}
-    if callable(getattr(value, "get_params", None)):
-        state = value.get_params(deep=False)
-    elif hasattr(value, "__dict__"):
-        members = (item for kind in type(value).__mro__ for item in vars(kind).items())
-        computed = {name for name, entry in members if isinstance(entry, cached_property)}
-        pickled = value.__getstate__()  # without caches, if the object leaves them out there
-        state = pickled if isinstance(pickled, dict) else vars(value)
-        state = {name: entry for name, entry in state.items() if name not in computed}
-    else:
-        try:
-            return {**kind, "hash": joblib.hash(value)}
-        except Exception:  # pickling may raise anything
-            name = type(value).__name__
-            raise ValueError(f"{where} is a {name}, which has no stable description") from None
-    state = {name: entry for name, entry in state.items() if name not in without}
-    return {
-        **kind,
-        "parameters": {
-            name: identity_of(entry, f"{where}, {name},") for name, entry in state.items()
-        },
-    }
-
-
-def _code(value: Any, where: str) -> Any:
-    """Return the name of a function or class with digests of its source text and values; in moerank only the name."""
-    value = getattr(value, "py_func", value)  # numba's compiled functions have it
-    name = f"{value.__module__}.{value.__qualname__}"
-    if str(value.__module__).partition(".")[0] == "moerank":
-        return name
-    described = {"code": name, "module": value.__module__, **_version(value)}
-    try:
-        described["source"] = digest_of(inspect.getsource(value))
-    except (OSError, TypeError):
-        in_python = isinstance(value, FunctionType) or value.__module__ == "__main__"
-        if in_python and "version" not in described:
-            raise ValueError(
-                f"{where}: the source text of {name} cannot be read; move it to a file, or set {name}.version"
-            ) from None
-    if isinstance(value, FunctionType):
-        enclosed = [
-            cell.cell_contents
-            for cell in value.__closure__ or ()
-            if cell.cell_contents is not value
-        ]
-        values = [value.__defaults__, value.__kwdefaults__, enclosed]
-        described["values"] = digest_of(identity_of(values, f"{where}, a value in it"))
-    return described
-
-
 def files_of_code(description: object) -> set[str]:
     """Return the files of the modules that a description names, also as ``module:name``."""
     if not isinstance(description, Mapping | list):
@@ -477,33 +360,3 @@ def files_of_code(description: object) -> set[str]:
         if isinstance(name, str)
     }
     return {file for file in files if file}.union(*map(files_of_code, entries))
-
-
-def _version(value: object) -> dict[str, str]:
-    version = vars(value).get("version") if hasattr(value, "__dict__") else None
-    return {"version": version} if isinstance(version, str) else {}
-
-
-def digest_of(description: object) -> str:
-    """Return a digest of plain JSON values that does not depend on the order of keys."""
-    return blake2b(json.dumps(description, sort_keys=True).encode(), digest_size=12).hexdigest()
-
-
-def data_digest(data: RankingData) -> str:
-    """Return a digest of all data that can change a result: features, labels, queries, weights, names, scaling, costs.
-
-    O(bytes of the data), at about 0.5 GB/s.
-    """
-    arrays = (
-        data.X,
-        data.y,
-        np.asarray(data.qid),
-        data.n_missing,
-        data.query_weights,
-        data.document_weights,
-    )
-    about = identity_of(
-        [data.given_names, str(data.missing), data.scaling, data.costs],
-        f"the features of {data.name}",
-    )
-    return digest_of([*map(joblib.hash, arrays), about])

@@ -1,6 +1,5 @@
 """Sources of data: the table [data] of a problem file, and how the parts of a fold are read."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
@@ -28,8 +27,8 @@ from moerank.data.ranking_data import Fold
 from moerank.data.read.letor import files_beside, load_letor
 from moerank.data.read.table import checked_labels_rule, load_table, load_table_fold
 from moerank.data.scaling import MissingRule, check_missing_rule
+from moerank.identity import digest
 from moerank.mofsrank.settings import Section, at_least
-from moerank.runs.solver import data_digest
 
 
 def shipped_folder() -> Path:
@@ -349,7 +348,7 @@ class MemoryData(DataSection):
     """
 
     source: Literal["memory"]
-    digest: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+    digest: Annotated[str, Field(pattern=r"^[0-9a-f]{24}$")]
     folds: Annotated[int, at_least(1, MOST_FOLDS)] = 1
     split: Split | None = None
 
@@ -396,10 +395,7 @@ def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
         held = tuple(
             map(_fold, data if isinstance(data, tuple | list) and data and not is_fold else [data])
         )
-    digest = hashlib.blake2b(
-        "".join(data_digest(part) for fold in held for part in fold).encode(), digest_size=16
-    )
-    about = {**settings, "source": "memory", "digest": digest.hexdigest(), "folds": len(held)}
+    about = {**settings, "source": "memory", "digest": digest(held), "folds": len(held)}
     section = MemoryData.model_validate(about)
     section._held, section._ids_agree = held, _ids_agree([test for _, _, test in held])
     return section

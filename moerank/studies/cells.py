@@ -19,10 +19,10 @@ from threadpoolctl import threadpool_limits
 
 from moerank.checks import cap_workers, check_at_least
 from moerank.files import FULL, Json, cannot_write, prepare_folder, replace_file, writing
+from moerank.identity import digest
 from moerank.kernels.compiled import end_with
 from moerank.mofsrank.dask_slices import connect, gone
 from moerank.runs.result import Stored
-from moerank.runs.solver import digest_of
 from moerank.solvers import allow_code, code_is_allowed
 
 CLAIMS = ".claims"
@@ -53,7 +53,7 @@ class Work(ABC):
     @cached_property
     def key(self) -> str:
         """The name of the cell's file: a digest of its identity."""
-        return digest_of(self.identity())
+        return digest(self.identity())
 
     @abstractmethod
     def run(self, data: str | Path | None) -> Stored:

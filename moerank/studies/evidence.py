@@ -16,6 +16,7 @@ from moerank.data.folds import Draws, of_queries
 from moerank.data.inputs import column_mask
 from moerank.evolution import Finished
 from moerank.files import Json
+from moerank.identity import identify
 from moerank.metrics import Metric
 from moerank.mofsrank.limits import FeatureStrings
 from moerank.mofsrank.settings import Limits, given_settings
@@ -23,7 +24,6 @@ from moerank.rankers import RankRLS, varying_in_queries
 from moerank.runs.problem import Problem, make_problem
 from moerank.runs.result import Certificate, Natural, Result, Stored
 from moerank.runs.run_fold import Progress, run_fold, silent, tuned
-from moerank.runs.solver import data_digest
 from moerank.runs.sources import read_memory
 from moerank.scikit_learn import ConvergenceWarning
 from moerank.selectors.best_subset import BestSubset
@@ -359,7 +359,7 @@ def stability(
     cell = Cell(problem, fold, method, seed)
     mask = np.zeros((2 * pairs, queries.n_features), np.bool_)
     report = progress or silent
-    about = {"halves of": cell.identity(), "data": [data_digest(queries), data_digest(held_out)]}
+    about = {"halves of": cell.identity(), "data": identify([queries, held_out])}
     finished = {} if memo is None else Finished(Path(memo), about, resume=True)
     left = [half for half in range(2 * pairs) if str(half) not in finished]
     tasks = (delayed(_selections)(cell, data, code_is_allowed(), half) for half in left)

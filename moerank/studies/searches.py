@@ -26,11 +26,11 @@ from moerank.arrays import Array, Matrix
 from moerank.checks import Parameters, check_at_least, check_choice
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Archive, make_algorithm, search
 from moerank.files import replace_file
+from moerank.identity import identify
 from moerank.mofsrank import FeatureSelection
 from moerank.rankers import RankRLS, varying_in_queries
 from moerank.runs.problem import load_problem
 from moerank.runs.result import Stored
-from moerank.runs.solver import identity_of
 from moerank.runs.sources import shipped_folder
 from moerank.solvers import is_code, load_code
 from moerank.studies.cells import REMEDY, Store, Work, run_cells
@@ -161,7 +161,7 @@ class SearchCell(Work):
     algorithm: Algorithm | Callable[[Problem], Algorithm]
     n_evaluations: int
     seed: int
-    described: tuple[Any, Any]  # algorithm and problem, as `identity_of` describes them
+    described: tuple[Any, Any]  # algorithm and problem, as `moerank.identity` describes them
 
     @property
     def label(self) -> str:
@@ -171,7 +171,7 @@ class SearchCell(Work):
     def identity(self) -> object:
         """Return names and descriptions of algorithm and problem, the number of evaluations, and the seed."""
         return [
-            "search 2",
+            "search 3",
             [self.algorithm_name, self.problem_name],
             *self.described,
             self.n_evaluations,
@@ -241,7 +241,7 @@ class SearchStudy:
     Notes
     -----
     The name of a cell's file is a digest of problem, algorithm, evaluations and seed
-    (`moerank.runs.solver.identity_of`), as they are when the study is made, so a study with another problem of the
+    (`moerank.identity.identify`), as they are when the study is made, so a study with another problem of the
     same name runs anew. Each run has a copy of its problem. Before it the first generation runs on another copy, not
     timed and not counted, to load kernels and prepare the data. A problem with a cache of its own must leave it out of
     its copies and of ``__getstate__``, as the stages do.
@@ -282,10 +282,10 @@ class SearchStudy:
             name: np.asarray(front, float) for name, front in (targets or {}).items()
         }
         of_problems = {
-            name: identity_of(given, f"the problem {name}") for name, given in self.problems.items()
+            name: identify(given, f"the problem {name}") for name, given in self.problems.items()
         }
         of_searches = {
-            name: identity_of(given, f"the algorithm {name}")
+            name: identify(given, f"the algorithm {name}")
             for name, given in self.algorithms.items()
         }
         self._cells = [

@@ -17,11 +17,12 @@ from moerank.checks import check_at_least, first_mistake
 from moerank.data import RankingData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.files import Json, last_change, replace_file
+from moerank.identity import digest
 from moerank.mofsrank.settings import Section, refusing
 from moerank.runs.problem import Problem, load_problem, make_problem, with_settings
 from moerank.runs.result import FORMAT, RESULT, Format, Result, Stored, find_result
 from moerank.runs.run_fold import configuration, run_fold
-from moerank.runs.solver import Solver, digest_of, files_of_code
+from moerank.runs.solver import Solver, files_of_code
 from moerank.runs.sources import InMemory
 from moerank.solvers import solvers as solver_table
 from moerank.studies.cells import REMEDY, Store, Work, run_cells
@@ -68,7 +69,7 @@ class Cell(Work):
     def read(self, path: Path) -> Result:
         """Read the cell's file; raise a ValueError for a result of another cell, as after a renaming."""
         result = Result.read_file(path, REMEDY)
-        if digest_of({"format": FORMAT, **result.configuration}) != self.key:
+        if digest({"format": FORMAT, **result.configuration}) != self.key:
             raise ValueError(f"{path}: this is not the result of {self.label}{REMEDY}")
         return result
 
@@ -292,7 +293,7 @@ class Study:
     -----
     The name of a cell's file is a digest of what the study can see of its problem and solver. Estimators count by class
     and parameters, data in memory by their bytes, functions by their source text and the values in it
-    (`moerank.runs.solver.identity_of`). Other data or another function therefore need another name or another
+    (`moerank.identity.identify`). Other data or another function therefore need another name or another
     folder. The digest does not cover other functions that they call, or what they read from files or the environment: a
     study warns if a module that it names is newer than a result.
 

@@ -12,10 +12,10 @@ from pymoo.optimize import minimize
 
 from moerank.data import RankingData
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Memo, make_algorithm, row_digests, search
+from moerank.identity import digest
 from moerank.metrics import NDCG
 from moerank.mofsrank import Ensemble, FeatureSelection, InstanceSelection
 from moerank.rankers import FSMRank, RankRLS, RankSVM
-from moerank.runs.solver import digest_of, identity_of
 
 
 def make_stage(name, data, workers=1, backend=None):
@@ -163,15 +163,15 @@ def test_a_copy_shares_the_data_and_nothing_that_changes(small_data, name, copie
     F = stage.evaluate(X)
     variant = copied(stage)
     assert variant.train is stage.train and (stage.n_trained, variant.n_trained) == (len(np.unique(X, axis=0)), 0)
-    before, key = vars(stage).copy(), digest_of(identity_of(stage, "the stage"))
+    before, key = vars(stage).copy(), digest(stage)
     variant.metric, variant.adaptive = NDCG(1), False
     assert not np.array_equal(variant.evaluate(X)[:, 1], F[:, 1])
     wrapped = ConstraintsAsPenalty(stage)
     assert wrapped.n_trained == 0 and vars(stage) == before
     np.testing.assert_array_equal(stage.evaluate(X), F)
     stage.pareto_front()
-    assert digest_of(identity_of(stage, "the stage")) == key == digest_of(identity_of(make_stage(name, small_data), ""))
-    assert digest_of(identity_of(variant, "the stage")) != key
+    assert digest(stage) == key == digest(make_stage(name, small_data))
+    assert digest(variant) != key
 
 
 def test_a_wide_problem_starts_with_few_features():
