@@ -43,10 +43,9 @@ Operators: TypeAlias = Parameters
 """Operators of pymoo by the names of the arguments of its algorithms."""
 
 Factory: TypeAlias = Callable[[int, Operators], Algorithm]
-"""Function that returns a pymoo algorithm for a size of the population and the operators of a stage."""
+"""Function that returns a pymoo algorithm for a population size and the operators of a stage."""
 
 Batch: TypeAlias = tuple[Array, Matrix, list[bytes]]  # strings, their objectives and their digests
-
 
 SHARED_BITS = 2**15  # bits of a string from which threads share the strings of a batch
 
@@ -111,20 +110,24 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
 
     def next(self) -> None:
         """Make and evaluate a batch, and select the next population."""
-        on_rows = self.is_initialized or isinstance(self.initialization.sampling, Sampling)
+        uses_rows = self.is_initialized or isinstance(self.initialization.sampling, Sampling)
         if (
-            not on_rows
+            not uses_rows
             or not isinstance(self.evaluator, ArrayEvaluator)
             or self.archive is not None
         ):
             super().next()
             return
-        if (strings := self._children() if self.is_initialized else self._sampled()) is not None:
+        strings = self._children() if self.is_initialized else self._sampled()
+        if strings is not None:
             X, digests = strings
-            given = X if getattr(self.problem, "packs", False) else self._unpacked(X)
-            F = self.evaluator.eval_rows(self.problem, given, digests, self)
+            problem_rows = X if getattr(self.problem, "packs", False) else self._unpacked(X)
+            F = self.evaluator.eval_rows(self.problem, problem_rows, digests, self)
             self.off = X, F, digests
-            (self._advance if self.is_initialized else self._initialize_advance)(self._batch)
+            if self.is_initialized:
+                self._advance(self._batch)
+            else:
+                self._initialize_advance(self._batch)
         self.is_initialized = True
         self._post_advance()
         if self.termination.has_terminated():
@@ -137,9 +140,10 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
     def _sampled(self) -> tuple[Array, list[bytes]]:
         """Return the initial strings, without duplicates, with their digests."""
         self._initialize()
-        drawn = {"random_state": self.random_state, "algorithm": self}
-        X = self.initialization.sampling._do(self.problem, self.pop_size, **drawn)
-        X = self._packed(np.asarray(self.repair._do(self.problem, X, **drawn)))
+        X = self.initialization.sampling._do(
+            self.problem, self.pop_size, random_state=self.random_state, algorithm=self
+        )
+        X = self._packed(self._repaired(X))
         digests = row_digests(X)
         rows = new_rows(digests, ())
         return X[rows], [digests[row] for row in rows]
@@ -148,12 +152,10 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         X, F, digests = infills if isinstance(infills, tuple) else self._arrays(infills)
         self._strings = np.empty((max(len(X), self.pop_size), *X.shape[1:]), X.dtype)
         self._memory = np.empty((self.n_offsprings + 1, *X.shape[1:]), X.dtype)
-        self._slots, self.F, self._digests, self._born = (
-            np.empty(0, np.int64),
-            F[:0],
-            list[bytes](),
-            list[int](),
-        )
+        self._slots = np.empty(0, np.int64)
+        self.F = F[:0]
+        self._digests: list[bytes] = []
+        self._born: list[int] = []
         self._select(X, F, digests, len(X))
 
     def _advance(self, infills: Batch | Population | None = None, **settings: object) -> None:
@@ -170,14 +172,14 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
             n_matings = -(-(self.n_offsprings - begin) // 2)
             winners = _tournament_winners(self.F, self._crowding, 2 * n_matings, self.random_state)
             X = self._mate(winners, batch[begin : begin + len(winners)])
-            made = list(chain.from_iterable(in_pieces(row_digests, X, workers)))
-            rows = new_rows(made, seen)[: self.n_offsprings - begin]
-            digests += [made[row] for row in rows]
+            child_digests = list(chain.from_iterable(in_pieces(row_digests, X, workers)))
+            rows = new_rows(child_digests, seen)[: self.n_offsprings - begin]
+            digests += [child_digests[row] for row in rows]
             seen.update(digests[begin:])
-            in_batch = np.may_share_memory(
-                X, batch
-            )  # then long strings before the first duplicate need no copy
-            n_same = sum(row == n for n, row in enumerate(rows)) if in_batch else 0
+            n_same = 0
+            if np.may_share_memory(X, batch):
+                # Long strings before the first duplicate need no copy.
+                n_same = sum(row == n for n, row in enumerate(rows))
             batch[begin + n_same : len(digests)] = X[rows[n_same:]]
             if len(digests) == self.n_offsprings:
                 break
@@ -195,6 +197,9 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         X = self.mating.mutation.mutate(
             self.problem, X, random_state=self.random_state, algorithm=self
         )
+        return self._repaired(X)
+
+    def _repaired(self, X: Array) -> Array:
         return np.asarray(
             self.repair._do(self.problem, X, random_state=self.random_state, algorithm=self)
         )
@@ -243,35 +248,36 @@ def _individuals(X: Array, F: Matrix) -> Population:
 def _tournament_winners(
     F: Matrix, crowding: Vector, n: int, random_state: np.random.Generator
 ) -> Integers:
-    """Return the winners of `n` tournaments of two, by dominance, crowding distance or chance."""
-    drawn = random_permutations(-(-2 * n // len(F)), len(F), random_state=random_state)[: 2 * n]
-    a, b = drawn.reshape(n, 2).T
+    """Return the indices of the winners of `n` tournaments of two, by dominance, crowding distance or chance."""
+    entrants = random_permutations(-(-2 * n // len(F)), len(F), random_state=random_state)[: 2 * n]
+    a, b = entrants.reshape(n, 2).T
     better, worse = (F[a] < F[b]).any(axis=1), (F[a] > F[b]).any(axis=1)
     level = better == worse
-    first = np.where(level, crowding[a] > crowding[b], better)
+    a_wins = np.where(level, crowding[a] > crowding[b], better)
     tied = np.flatnonzero(level & (crowding[a] == crowding[b]))
-    first[tied] = random_state.integers(2, size=len(tied)) == 0
-    return np.where(first, a, b)
+    a_wins[tied] = random_state.integers(2, size=len(tied)) == 0
+    return np.where(a_wins, a, b)
 
 
 def select_rows(
     F: Matrix, n: int, random_state: np.random.Generator
 ) -> tuple[Integers, Integers, Vector]:
-    """Return the rows of `n` survivors of the first fronts, with their fronts and their crowding distances.
+    """Return the indices of `n` survivors of the first fronts, with their fronts and their crowding distances.
 
     The last front is cut by crowding distance.
     """
     rank = front_numbers(F)
     crowding = crowding_distances(F, rank) / F.shape[1]  # as pymoo has it
     rows = np.argsort(rank, kind="stable")
-    rows = rows[
-        : np.searchsorted(rank[rows], rank[rows[n - 1]], side="right")
-    ]  # all of the last front
+    n_with_last_front = np.searchsorted(rank[rows], rank[rows[n - 1]], side="right")
+    rows = rows[:n_with_last_front]
     if len(rows) > n:
         front = np.flatnonzero(rank == rank[rows[-1]])
-        drawn = front[random_state.permutation(len(front))]
-        last = drawn[np.argsort(crowding[drawn], kind="stable")[len(rows) - n :]][::-1]
-        rows = np.concatenate((rows[: n - len(last)], last))
+        shuffled = front[random_state.permutation(len(front))]
+        kept_of_front = shuffled[np.argsort(crowding[shuffled], kind="stable")[len(rows) - n :]][
+            ::-1
+        ]
+        rows = np.concatenate((rows[: n - len(kept_of_front)], kept_of_front))
     return rows, rank[rows], crowding[rows]
 
 
@@ -303,8 +309,8 @@ def _agemoea2(population: int, operators: Operators, n_objectives: int) -> Algor
 
     def pairwise_distances(front: Matrix, p: float) -> Matrix:
         # pymoo divides by the distance from the ideal point, which is 0 for a front of one point.
-        at_ideal = ~front.any(axis=1, keepdims=True)
-        return AGEMOEA2Survival.pairwise_distances(np.where(at_ideal, 1e-9, front), p)
+        is_ideal = ~front.any(axis=1, keepdims=True)
+        return AGEMOEA2Survival.pairwise_distances(np.where(is_ideal, 1e-9, front), p)
 
     algorithm = AGEMOEA2(pop_size=population, **operators)
     algorithm.survival.pairwise_distances = pairwise_distances
@@ -318,10 +324,12 @@ def _moead(population: int, operators: Operators, n_objectives: int) -> Algorith
     usable = {
         name: operator for name, operator in operators.items() if name != "eliminate_duplicates"
     }
-    directions, initial = _directions(population, n_objectives), usable.get("sampling")
+    directions = _directions(population, n_objectives)
+    initial = usable.get("sampling")
     if isinstance(initial, np.ndarray) and len(initial) != len(directions):
         raise ValueError(
-            f"moead has a string for each of its {len(directions)} directions. Give as many in initial"
+            f"moead has a string for each of its {len(directions)} directions. "
+            "Give as many in initial"
         )
     algorithm = ParallelMOEAD(directions, n_neighbors=min(20, population), **usable)
     # Adaptive mutation needs the algorithm, which only MOEA/D does not pass to its operators.
@@ -375,10 +383,8 @@ ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
     **{name: partial(_bit_search, name) for name in BIT_SEARCHES},
 }
 
-DECOMPOSING = (
-    "rvea",
-    "moead",
-)  # algorithms that need several directions, and so several objectives
+# Algorithms that need several directions, and so several objectives.
+DECOMPOSING = ("rvea", "moead")
 
 
 def make_algorithm(
@@ -404,16 +410,17 @@ def make_algorithm(
     """
     check_at_least(2, population=population)
     if callable(algorithm):
-        made = algorithm(population, operators)
-        if not isinstance(made, Algorithm):
+        made_algorithm = algorithm(population, operators)
+        if not isinstance(made_algorithm, Algorithm):
             raise ValueError(
-                f"algorithm: the function returned {made!r:.80}; it must return a pymoo algorithm"
+                f"algorithm: the function returned {made_algorithm!r:.80}; it must return a pymoo algorithm"
             )
-        return made
+        return made_algorithm
     algorithm, options = read_solver(algorithm)
     if options and (algorithm not in BIT_SEARCHES or options.keys() != {"without"}):
         raise ValueError(
-            f"{algorithm} takes no {', '.join(options)}; only searches of bit strings take [without=…]"
+            f"{algorithm} takes no {', '.join(options)}; "
+            "only searches of bit strings take [without=…]"
         )
     check_choice(ALGORITHMS, algorithm=algorithm)
     if n_objectives == 1 and algorithm in DECOMPOSING:

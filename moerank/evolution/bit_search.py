@@ -102,7 +102,8 @@ class BitSearch(Algorithm):  # type: ignore[misc]
         for part in self.without:
             if part not in self.parts:
                 raise ValueError(unknown(f"part of {type(self).__name__}", part, self.parts))
-        super().__init__(**{"output": MultiObjectiveOutput(), **settings})
+        settings.setdefault("output", MultiObjectiveOutput())
+        super().__init__(**settings)
         self.pop_size = pop_size
         self.sampling = sampling
         self.repair = repair
@@ -117,7 +118,7 @@ class BitSearch(Algorithm):  # type: ignore[misc]
 
     @abstractmethod
     def _survive(self, X: Mask, F: Matrix) -> Integers:
-        """Return the rows of the survivors; X and F hold the population, then the evaluated batch.
+        """Return the indices of the survivors; X and F hold the population, then the evaluated batch.
 
         `self.X` and `self.F` hold the population, without rows for the initial batch.
         """
@@ -125,11 +126,14 @@ class BitSearch(Algorithm):  # type: ignore[misc]
     @classmethod
     def check_objectives(cls, n_objectives: int) -> None:
         """Raise a ValueError for a number of objectives that the method is not made for."""
-        least, most = cls.n_objectives
-        if n_objectives < least or (most is not None and n_objectives > most):
+        min_objectives, max_objectives = cls.n_objectives
+        if n_objectives < min_objectives or (
+            max_objectives is not None and n_objectives > max_objectives
+        ):
+            or_more = " or more" if max_objectives is None else ""
             raise ValueError(
-                f"{cls.__name__} is made for {least} objectives{' or more' * (most is None)}, not for {n_objectives}; "
-                "choose another algorithm, such as nsga2"
+                f"{cls.__name__} is made for {min_objectives} objectives{or_more}, "
+                f"not for {n_objectives}; choose another algorithm, such as nsga2"
             )
 
     def _setup(self, problem: Problem, **settings: object) -> None:
@@ -148,9 +152,9 @@ class BitSearch(Algorithm):  # type: ignore[misc]
         return X.reshape(-1, self.problem.n_var), F.reshape(-1, self.problem.n_obj)
 
     def _initialize_infill(self) -> Population | None:
-        given = self._given()
-        missing = self.pop_size - len(given)
-        return self._batch(self._start(missing) if missing > 0 else self.X[:0], given)
+        initial = self._initial_individuals()
+        n_missing = self.pop_size - len(initial)
+        return self._batch(self._start(n_missing) if n_missing > 0 else self.X[:0], initial)
 
     def _initialize_advance(self, infills: Population, **kwargs: object) -> None:
         self._select(infills)
@@ -173,21 +177,21 @@ class BitSearch(Algorithm):  # type: ignore[misc]
             best = np.flatnonzero(moocore.is_nondominated(self.F, keep_weakly=True))
             self.opt = self.pop[best[first_of_equals(self.X[best])]]
 
-    def _given(self) -> Population:
-        """Return the given individuals of the initial population."""
+    def _initial_individuals(self) -> Population:
+        """Return the non-empty individuals of `sampling`."""
         if self.sampling is None:
             return Population.empty()
         population = Initialization(self.sampling, repair=self.repair).do(
             self.problem, self.pop_size, random_state=self.random_state, algorithm=self
         )
-        return population[
-            self._checked(np.array([individual.X for individual in population])).any(axis=1)
-        ]
+        strings = self._checked(np.array([individual.X for individual in population]))
+        return population[strings.any(axis=1)]
 
-    def _batch(self, X: Mask, given: Population | None = None) -> Population | None:
-        """Return the strings `X` as individuals, after given ones, which may be evaluated; None ends the search."""
+    def _batch(self, X: Mask, initial: Population | None = None) -> Population | None:
+        """Return the strings `X` as individuals behind the initial ones, if any; None ends the search."""
         batch = Population.new("X", self._strings(X))
-        batch = batch if given is None else Population.merge(given, batch)
+        if initial is not None:
+            batch = Population.merge(initial, batch)
         if len(batch):
             return batch[self._sent(np.array([individual.X for individual in batch]))]
         if not len(self.X):
@@ -219,18 +223,19 @@ class BitSearch(Algorithm):  # type: ignore[misc]
         return X.reshape(len(X), n_var)
 
     def _tournament(self, standing: NDArray[np.number], n: int) -> Integers:
-        """Return the winners of `n` tournaments of two: the smaller standing wins, or the first of equal ones."""
-        first, second = self.random_state.integers(len(standing), size=(2, n))
-        return np.where(standing[second] < standing[first], second, first)
+        """Return the indices of the winners of `n` tournaments of two: of equal standings the first one wins."""
+        a, b = self.random_state.integers(len(standing), size=(2, n))
+        return np.where(standing[b] < standing[a], b, a)
 
     def _uniform_children(self, parents: Mask) -> Mask:
         """Return two children of each pair by uniform crossover and bit flips with probability 1 / n_bits.
 
         Row i of the first half is paired with row i of the second half. An empty child becomes a random string.
         """
-        first, second = np.split(parents, 2)
-        exchanged = (first ^ second) & (self.random_state.random(first.shape, np.float32) < 0.5)
-        children = np.concatenate((first ^ exchanged, second ^ exchanged))
+        mothers, fathers = np.split(parents, 2)
+        exchanged = mothers ^ fathers
+        exchanged &= self.random_state.random(mothers.shape, np.float32) < 0.5
+        children = np.concatenate((mothers ^ exchanged, fathers ^ exchanged))
         children ^= self.random_state.random(children.shape, np.float32) < 1 / children.shape[1]
         empty = ~children.any(axis=1)
         children[empty] = self.random_state.random(children[empty].shape, np.float32) < 0.5
@@ -244,8 +249,8 @@ class BitSearch(Algorithm):  # type: ignore[misc]
     def _random_subsets(self, strings: Mask, sizes: Integers) -> Mask:
         """Return for each string a random subset of its ones of the given size, all subsets equally likely."""
         draws = np.where(strings, self.random_state.random(strings.shape), 2.0)
-        last = np.sort(draws, axis=1)[np.arange(len(strings)), sizes - 1]
-        return draws <= np.where(sizes > 0, last, -1.0)[:, None]
+        largest_draws = np.sort(draws, axis=1)[np.arange(len(strings)), sizes - 1]
+        return draws <= np.where(sizes > 0, largest_draws, -1.0)[:, None]
 
     def _random_members(self, strings: Mask, n: int) -> Integers:
         """Return `n` random ones of each non-empty string, drawn with replacement, shape (n, n_strings)."""
@@ -259,7 +264,8 @@ def refuse_constraints(algorithm: Algorithm, problem: Problem) -> None:
     if problem.has_constraints():
         raise ValueError(
             f"{type(algorithm).__name__} handles no constraints, and this problem has some: "
-            "give a repair=… that keeps every string feasible, or use another algorithm, such as pymoo's NSGA2"
+            "give a repair=… that keeps every string feasible, or use another algorithm, "
+            "such as pymoo's NSGA2"
         )
 
 
@@ -279,7 +285,7 @@ def select_by_crowding(F: Matrix, n: int) -> tuple[Integers, Integers]:
 
 
 def front_numbers(F: Matrix) -> Integers:
-    """Return the number of the non-dominated front of each point, from 0 on; equal points have the same number."""
+    """Return the index of the non-dominated front of each point, from 0 on; equal points have the same index."""
     return np.asarray(moocore.pareto_rank(F), np.int64)
 
 
@@ -312,9 +318,9 @@ def standings(front: Integers, crowding: Vector) -> Integers:
     """Return the standing of each point, from 0 on, by front, then crowding distance; ties have the same."""
     order = np.lexsort((-crowding, front))
     front, crowding = front[order], crowding[order]
-    further = np.append(False, (front[1:] != front[:-1]) | (crowding[1:] != crowding[:-1]))
+    differs = (front[1:] != front[:-1]) | (crowding[1:] != crowding[:-1])
     standing = np.empty(len(order), np.int64)
-    standing[order] = np.cumsum(further)[: len(order)]
+    standing[order] = np.cumsum(np.append(False, differs))[: len(order)]
     return standing
 
 
@@ -325,13 +331,13 @@ def are_size(X: Mask, F: Matrix) -> Mask:
 
 
 def without_size(X: Mask, F: Matrix) -> Integers:
-    """Return the numbers of the objectives other than the size of the strings; all if all are the size.
+    """Return the indices of the objectives other than the size of the strings; all if all are the size.
 
     >>> without_size(np.array([[True, False], [True, True]]), np.array([[0.3, 0.5], [0.2, 1.0]])).tolist()
     [0]
     """
-    of_size = are_size(X, F)
-    return np.flatnonzero(~of_size | of_size.all())
+    is_size = are_size(X, F)
+    return np.flatnonzero(~is_size | is_size.all())
 
 
 def hamming_distances(A: Mask, B: Mask) -> NDArray[np.float32]:
@@ -341,19 +347,19 @@ def hamming_distances(A: Mask, B: Mask) -> NDArray[np.float32]:
 
 
 def first_of_equals(rows: Array) -> Integers:
-    """Return the numbers of the rows, of bool or objectives, that equal no earlier row, ascending.
+    """Return the indices of the rows, of bool or objectives, that equal no earlier row, ascending.
 
     Examples
     --------
     >>> first_of_equals(np.array([[True, False], [True, True], [True, False]])).tolist()
     [0, 1]
     """
-    _, first = np.unique(_as_single_values(rows), return_index=True)
-    return np.sort(first)
+    _, rows_of_values = np.unique(_as_single_values(rows), return_index=True)
+    return np.sort(rows_of_values)
 
 
 def group_numbers(rows: Array) -> Integers:
-    """Return a number from 0 on for each row of bool or objectives, the same only for equal rows."""
+    """Return the index of the group of equal rows, of bool or objectives, that each row is in."""
     _, numbers = np.unique(_as_single_values(rows), return_inverse=True)
     return numbers
 

@@ -57,10 +57,10 @@ class DAEA(bit_search.BitSearch):
 
     def _survive(self, X: Mask, F: Matrix) -> Integers:
         distinct = bit_search.first_of_equals(X)
-        missing = self.pop_size - len(distinct)
-        if missing >= 0:
-            doubled = self.random_state.choice(len(X), missing, replace=missing > len(X))
-            return np.concatenate((distinct, doubled))
+        n_missing = self.pop_size - len(distinct)
+        if n_missing >= 0:
+            copies = self.random_state.choice(len(X), n_missing, replace=n_missing > len(X))
+            return np.concatenate((distinct, copies))
         unlike = distinct[~self._near_duplicates(X[distinct], F[distinct])]
         rest = unlike if len(unlike) >= self.pop_size else distinct
         return rest[_select_by_size(F[rest], np.count_nonzero(X[rest], axis=1), self.pop_size)]
@@ -70,23 +70,22 @@ class DAEA(bit_search.BitSearch):
         n = len(self.X)
         if n == 1:
             return np.zeros(1, np.int64)
-        scaled = (self.F - self.F.min(axis=0)) / np.maximum(
-            np.ptp(self.F, axis=0), np.finfo(np.float64).tiny
-        )
+        spans = np.maximum(np.ptp(self.F, axis=0), np.finfo(np.float64).tiny)
+        scaled = (self.F - self.F.min(axis=0)) / spans
         distances = ((scaled[:, None] - scaled) ** 2).sum(axis=2)
         np.fill_diagonal(distances, np.inf)
         n_near = min(max(4, int(np.ceil(NEIGHBOURS * n))), n - 1)
         nearest = np.argsort(distances, axis=1, kind="stable")[:, :n_near]
         members = np.arange(n)
         neighbours = nearest[members, self.random_state.integers(n_near, size=n)]
-        others = (members + self.random_state.integers(1, n, n)) % n
-        return np.where(self.random_state.random(n) < NEARBY, neighbours, others)
+        strangers = (members + self.random_state.integers(1, n, n)) % n
+        return np.where(self.random_state.random(n) < NEARBY, neighbours, strangers)
 
-    def _crossed(self, first: Mask, second: Mask) -> Mask:
-        different = first ^ second
+    def _crossed(self, parents: Mask, mates: Mask) -> Mask:
+        different = parents ^ mates
         t = np.count_nonzero(different, axis=1)
-        exchanged = np.where(t > 1, self.random_state.integers(1, np.maximum(t, 2)), 0)
-        return first ^ self._random_subsets(different, exchanged)
+        n_exchanged = np.where(t > 1, self.random_state.integers(1, np.maximum(t, 2)), 0)
+        return parents ^ self._random_subsets(different, n_exchanged)
 
     def _mutated(self, children: Mask) -> Mask:
         n, d = children.shape
@@ -108,9 +107,8 @@ class DAEA(bit_search.BitSearch):
         np.fill_diagonal(distances, np.inf)
         sizes = np.count_nonzero(X, axis=1)
         limit = 0.8 - 0.6 * (sizes - 1) / max(1, X.shape[1] - 1)
-        near = self.random_state.permutation(
-            np.flatnonzero(distances.min(axis=1) / 2 / sizes < limit)
-        )
+        is_near = distances.min(axis=1) / 2 / sizes < limit
+        near = self.random_state.permutation(np.flatnonzero(is_near))
         spared = near[bit_search.first_of_equals(groups[near, None])]
         removed[shared[near]] = True
         removed[shared[spared]] = False
@@ -118,17 +116,17 @@ class DAEA(bit_search.BitSearch):
 
 
 def _select_by_size(F: Matrix, sizes: Integers, n: int) -> Integers:
-    """Return the rows of `n` strings, front by front; from the last front those of the rarest sizes."""
+    """Return the indices of `n` strings, front by front; from the last front those of the rarest sizes."""
     front = bit_search.front_numbers(F)
     n_up_to = np.cumsum(np.bincount(front))
-    last = int(np.searchsorted(n_up_to, n))
-    selected, candidates = np.flatnonzero(front < last), np.flatnonzero(front == last)
+    last_front = int(np.searchsorted(n_up_to, n))
+    selected = np.flatnonzero(front < last_front)
+    candidates = np.flatnonzero(front == last_front)
     far = np.argsort(-bit_search.crowding_distances(F, front)[candidates], kind="stable")
     candidates = candidates[far]
     # The number of strings of its size in the fronts before, and among the candidates before it.
-    same = sizes[candidates][:, None] == sizes[candidates]
-    met = (sizes[candidates][:, None] == sizes[selected]).sum(axis=1) + np.tril(same, -1).sum(
-        axis=1
-    )
-    taken = candidates[np.argsort(met, kind="stable")[: n - len(selected)]]
-    return np.sort(np.concatenate((selected, taken)))
+    candidate_sizes = sizes[candidates][:, None]
+    n_of_size = (candidate_sizes == sizes[selected]).sum(axis=1)
+    n_of_size += np.tril(candidate_sizes == sizes[candidates], -1).sum(axis=1)
+    rarest = np.argsort(n_of_size, kind="stable")[: n - len(selected)]
+    return np.sort(np.concatenate((selected, candidates[rarest])))

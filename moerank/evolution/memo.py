@@ -27,7 +27,7 @@ from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
 from moerank.arrays import Array, Matrix, Vector
-from moerank.evolution.operators import row_digests
+from moerank.evolution.operators import new_rows, row_digests
 from moerank.files import Json, open_regular, writing
 from moerank.version import VERSION
 
@@ -43,8 +43,8 @@ class Records:
     path: Path
     _key: bytes
 
-    def _open(self, configuration: Json, read: Callable[[Any], Record]) -> list[Record]:
-        """Return what `read` makes of each record; begin the file if there is none, and cut off an incomplete line."""
+    def _open(self, configuration: Json, parse: Callable[[Any], Record]) -> list[Record]:
+        """Return the parsed records; begin the file if there is none, and cut off an incomplete line."""
         python = ".".join(platform.python_version_tuple()[:2])
         versions = {
             "moerank": VERSION,
@@ -59,15 +59,14 @@ class Records:
         end = 0
         if self.path.exists():
             with open_regular(self.path) as file:
-                for number, line in enumerate(file):
-                    if number == 0:
+                for index, line in enumerate(file):
+                    if index == 0:
                         self._check_header(line, header)
                     if not line.endswith(b"\n"):
                         break
-                    if number:
-                        records.append(
-                            self._read(line, f"record {number} of memo {self.path}", end, read)
-                        )
+                    if index > 0:
+                        name = f"record {index} of memo {self.path}"
+                        records.append(self._parsed(line, name, end, parse))
                     end += len(line)
             os.truncate(self.path, end)
         if end == 0:
@@ -77,17 +76,17 @@ class Records:
     def _append(self, record: object) -> None:
         self._write(self._with_check(json.dumps(record).encode()))
 
-    def _read(self, line: bytes, name: str, begin: int, read: Callable[[Any], Record]) -> Record:
-        """Return what `read` makes of a record; a ValueError if it is damaged."""
+    def _parsed(self, line: bytes, name: str, begin: int, parse: Callable[[Any], Record]) -> Record:
+        """Return the parsed record of a line; a ValueError if it is damaged."""
         body = line.rpartition(b" ")[0]
         try:
             if line != self._with_check(body):
                 raise ValueError
-            return read(json.loads(body))
+            return parse(json.loads(body))
         except (ValueError, TypeError, AttributeError, RecursionError):
             raise ValueError(
-                f"{name} is damaged; cut the file off at byte {begin} to keep the records before it, or remove it to "
-                "start again"
+                f"{name} is damaged; cut the file off at byte {begin} to keep the records "
+                "before it, or remove it to start again"
             ) from None
 
     def _check_header(self, line: bytes, header: bytes) -> None:
@@ -95,20 +94,19 @@ class Records:
         if line == header or (not line.endswith(b"\n") and header.startswith(line.rstrip(b"\0"))):
             return
         try:
-            here, there = json.loads(header), json.loads(line)
-            if there["format"] != MEMO_FORMAT:
+            expected, actual = json.loads(header), json.loads(line)
+            if actual["format"] != MEMO_FORMAT:
                 raise ValueError
-            versions, settings = (
-                differences(there[key], here[key]) for key in ("versions", "configuration")
-            )
+            versions = differences(actual["versions"], expected["versions"])
+            settings = differences(actual["configuration"], expected["configuration"])
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise ValueError(
                 f"{self.path} is not a memo of this version of moerank; choose another path"
             ) from None
         what = "was written by other versions" if versions else "belongs to another configuration"
         raise ValueError(
-            f"memo {self.path} {what}: {versions or settings or 'its first line was changed'}; resume it with the "
-            "original ones, or remove it to start again"
+            f"memo {self.path} {what}: {versions or settings or 'its first line was changed'}; "
+            "resume it with the original ones, or remove it to start again"
         )
 
     def _with_check(self, body: bytes) -> bytes:
@@ -256,7 +254,7 @@ class Memo(Records, ArrayEvaluator):
         self.configuration = json.loads(json.dumps(configuration or {}))
         self.resumed = self.repeating = False
         self.elapsed = 0.0
-        self._stored: dict[bytes, tuple[float, Vector]] | None = None
+        self._records: dict[bytes, tuple[float, Vector]] | None = None
 
     def check(self, problem: Problem, X: Array, F: Array) -> None:
         """Measure individuals again, and raise a ValueError if they have other objectives than `F`.
@@ -268,46 +266,39 @@ class Memo(Records, ArrayEvaluator):
         X, F = np.atleast_2d(X), np.atleast_2d(F)
         again = Evaluator().eval(problem, Population.new("X", X))
         tolerance = 0.0 if getattr(problem, "exact", False) else 1e-9
-        right = np.isclose(again.get("F"), F, rtol=tolerance, atol=tolerance / 1000).all(axis=1)
-        right &= again.get("feas").ravel()
-        if not right.all():
+        agrees = np.isclose(again.get("F"), F, rtol=tolerance, atol=tolerance / 1000).all(axis=1)
+        agrees &= again.get("feas").ravel()
+        if not agrees.all():
             raise ValueError(
-                f"memo {self.path} holds wrong values: measured again, the member of the front with "
-                f"{F[right.argmin()].tolist()} has others; remove the memo to start again (a problem whose values "
-                "change from one evaluation to the next cannot be resumed)"
+                f"memo {self.path} holds wrong values: measured again, the member of the front "
+                f"with {F[agrees.argmin()].tolist()} has others; remove the memo to start again "
+                "(a problem whose values change from one evaluation to the next cannot be resumed)"
             )
 
     def _values(
         self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm | None
     ) -> Matrix:
         """Return F, G and H side by side; strings that are not in the file are evaluated and recorded."""
-        if self._stored is None or (algorithm is not None and not algorithm.is_initialized):
-            self._stored = self._opened(problem, algorithm)
-        stored = self._stored
-        first = {
-            digest: i for i, digest in reversed(list(enumerate(digests))) if digest not in stored
-        }
-        if first:
+        if self._records is None or (algorithm is not None and not algorithm.is_initialized):
+            self._records = self._opened(problem, algorithm)
+        records = self._records
+        rows = new_rows(digests, records)
+        if rows:
             self.repeating = False
-            numbers = sorted(first.values())
-            names = [digests[i] for i in numbers]
-            values = super()._values(
-                problem, X if len(names) == len(X) else X[numbers], names, algorithm
-            )
+            new_digests = [digests[row] for row in rows]
+            new_strings = X if len(rows) == len(X) else X[rows]
+            values = super()._values(problem, new_strings, new_digests, algorithm)
             if algorithm is not None:
                 self.elapsed = max(self.elapsed, time.time() - algorithm.start_time)
-            self._append(
-                [
-                    self.elapsed,
-                    {name.hex(): row.tolist() for name, row in zip(names, values, strict=True)},
-                ]
-            )
-            stored |= {name: (self.elapsed, row) for name, row in zip(names, values, strict=True)}
+            rows_by_digest = dict(zip(new_digests, values, strict=True))
+            lists = {digest.hex(): row.tolist() for digest, row in rows_by_digest.items()}
+            self._append([self.elapsed, lists])
+            records |= {digest: (self.elapsed, row) for digest, row in rows_by_digest.items()}
         elif self.repeating:
-            self.elapsed = max(self.elapsed, *(stored[digest][0] for digest in digests))
+            self.elapsed = max(self.elapsed, *(records[digest][0] for digest in digests))
             if algorithm is not None:
                 algorithm.start_time = time.time() - self.elapsed
-        return np.array([stored[digest][1] for digest in digests])
+        return np.array([records[digest][1] for digest in digests])
 
     def _opened(
         self, problem: Problem, algorithm: Algorithm | None
@@ -315,29 +306,28 @@ class Memo(Records, ArrayEvaluator):
         """Return the values in the file."""
         self.n_eval, self.elapsed = 0, 0.0
         self.seen.clear()
-        about: Json = {
+        search: Json = {
             "variables": problem.n_var,
             "objectives, inequalities, equalities": _sizes(problem),
         }
         if algorithm is not None:
-            about |= {
-                "algorithm class": type(algorithm).__name__,
-                "seed of the search": algorithm.seed,
-            }
+            search["algorithm class"] = type(algorithm).__name__
+            search["seed of the search"] = algorithm.seed
         width = sum(_sizes(problem))
 
-        def read(record: Any) -> dict[bytes, tuple[float, Vector]]:
-            seconds, named = record
-            rows = {
-                bytes.fromhex(digest): np.array(row, np.float64).reshape(width)
-                for digest, row in named.items()
-            }
-            return {digest: (float(seconds), row) for digest, row in rows.items()}
+        def parse(record: Any) -> dict[bytes, tuple[float, Vector]]:
+            seconds, lists = record
+            batch = {}
+            for digest, values in lists.items():
+                row = np.array(values, np.float64).reshape(width)
+                batch[bytes.fromhex(digest)] = float(seconds), row
+            return batch
 
-        batches = self._open(about | self.configuration, read)
-        values = {name: value for batch in batches for name, value in batch.items()}
-        self.resumed = self.repeating = bool(values)
-        return values
+        records: dict[bytes, tuple[float, Vector]] = {}
+        for batch in self._open(search | self.configuration, parse):
+            records |= batch
+        self.resumed = self.repeating = bool(records)
+        return records
 
 
 def _are_packed(X: Array, problem: Problem) -> bool:
@@ -350,13 +340,14 @@ def _sizes(problem: Problem) -> list[int]:
     return [problem.n_obj, problem.n_ieq_constr, problem.n_eq_constr]
 
 
-def differences(there: dict[str, Any], here: dict[str, Any], within: str = "") -> str:
-    """Say which values differ."""
-    said: list[str] = []
-    for key in sorted(there.keys() | here.keys()):
-        a, b = there.get(key, "missing"), here.get(key, "missing")
+def differences(actual: dict[str, Any], expected: dict[str, Any], within: str = "") -> str:
+    """Describe the values that differ."""
+    descriptions: list[str] = []
+    for key in sorted(actual.keys() | expected.keys()):
+        name = within + key[:200]
+        a, b = actual.get(key, "missing"), expected.get(key, "missing")
         if isinstance(a, dict) and isinstance(b, dict):
-            said += filter(None, [differences(a, b, f"{within}{key[:200]}.")])
+            descriptions += filter(None, [differences(a, b, f"{name}.")])
         elif a != b:
-            said.append(f"{within}{key[:200]} is {repr(a)[:200]} there and {repr(b)[:200]} here")
-    return ", ".join(said)
+            descriptions.append(f"{name} is {repr(a)[:200]} there and {repr(b)[:200]} here")
+    return ", ".join(descriptions)

@@ -171,28 +171,24 @@ def _mean_distance(X: Mask) -> float:
 
 
 def _unlike(X: Mask, F: Matrix, n: int, distance: float) -> Integers:
-    """Return `n` or more rows of the first fronts, without rows near others of equal objectives; see step 4."""
-    front, groups, sizes = (
-        bit_search.front_numbers(F),
-        bit_search.group_numbers(F),
-        np.count_nonzero(X, axis=1),
-    )
-    first = front == 0
-    selected = first.copy()
+    """Return the indices of `n` or more rows of the first fronts, without rows near others of equal objectives.
+
+    See step 4.
+    """
+    front = bit_search.front_numbers(F)
+    groups = bit_search.group_numbers(F)
+    sizes = np.count_nonzero(X, axis=1)
+    first_front = front == 0
+    selected = first_front.copy()
     while np.count_nonzero(selected) < min(n, len(X)):
         for number in range(1, front.max() + 1):
-            left = np.flatnonzero((front == number) & ~selected)
-            alone = np.bincount(groups[left], minlength=1)[groups[left]] == 1
-            far = left[~alone]
+            remaining = np.flatnonzero((front == number) & ~selected)
+            alone = np.bincount(groups[remaining], minlength=1)[groups[remaining]] == 1
+            far = remaining[~alone]
             if len(far):
-                far = far[
-                    _far(
-                        _distances_within_size(X, sizes, far, selected, first),
-                        groups[far],
-                        distance,
-                    )
-                ]
-            selected[left[alone]] = True
+                distances = _distances_within_size(X, sizes, far, selected, first_front)
+                far = far[_are_far(distances, groups[far], distance)]
+            selected[remaining[alone]] = True
             selected[far] = True
             if np.count_nonzero(selected) >= n:
                 break
@@ -200,23 +196,24 @@ def _unlike(X: Mask, F: Matrix, n: int, distance: float) -> Integers:
 
 
 def _distances_within_size(
-    X: Mask, sizes: Integers, rows: Integers, selected: Mask, first: Mask
+    X: Mask, sizes: Integers, rows: Integers, selected: Mask, first_front: Mask
 ) -> Vector:
     """Return the Hamming distance of each row to the nearest selected string of its size.
 
     Without such a string, the distance to the nearest of the first front's strings of the nearest sizes.
     """
     distances = bit_search.hamming_distances(X[rows], X)
-    apart = np.abs(sizes[rows][:, None] - sizes)
-    peers = selected & (apart == 0)
-    nearest = first & (apart == np.where(first, apart, apart.max() + 1).min(axis=1, keepdims=True))
+    size_gaps = np.abs(sizes[rows][:, None] - sizes)
+    gaps_to_front = np.where(first_front, size_gaps, size_gaps.max() + 1)
+    nearest = first_front & (size_gaps == gaps_to_front.min(axis=1, keepdims=True))
+    peers = selected & (size_gaps == 0)
     peers = np.where(peers.any(axis=1, keepdims=True), peers, nearest)
     return np.where(peers, distances, np.inf).min(axis=1)
 
 
-def _far(distances: Vector, groups: Integers, least: float) -> Mask:
-    """Whether each string is at least so far away, or the farthest of its group."""
-    far = distances >= least
+def _are_far(distances: Vector, groups: Integers, min_distance: float) -> Mask:
+    """Return which strings are at least so far away, or the farthest of their groups."""
+    far = distances >= min_distance
     farthest = np.lexsort((-distances, groups))
     farthest = farthest[bit_search.first_of_equals(groups[farthest, None])]
     far[farthest] = True

@@ -36,8 +36,8 @@ CROSSOVER = 0.9
 # Random bytes that a crossover draws at once: short strings are crossed together, long ones stay in the cache.
 CROSSED_BYTES = 2**16
 
-# Integers a row that are faster to draw for all rows at once.
-FEW = 16
+# Integers a row, on average, up to which it is faster to draw them for all rows at once.
+JOINT_DRAWS = 16
 
 # Range of the shares of ones in an initial population; a search that starts at one half never gets lower.
 DENSITY = (0.05, 0.5)
@@ -149,7 +149,7 @@ class RowCrossover(Crossover):
         """Cross the pairs of individuals in `pop`, or the pairs of `pop` that `parents` gives by index."""
         pairs = pop if parents is None else [pop[pair] for pair in parents]
         X = np.array([pair[i].X for i in (0, 1) for pair in pairs])
-        return Population.new("X", _apart(self.cross(problem, X, random_state=random_state)))
+        return Population.new("X", _copies(self.cross(problem, X, random_state=random_state)))
 
 
 class RowMutation(Mutation):
@@ -179,13 +179,12 @@ class RowMutation(Mutation):
         """Mutate the individuals of `pop`, or copies of them if not `inplace`; rows are never changed in place."""
         pop = pop if inplace else deepcopy(pop)
         X = np.array([individual.X for individual in pop])
-        pop.set(
-            "X", _apart(self.mutate(problem, X, random_state=random_state, algorithm=algorithm))
-        )
+        mutated = self.mutate(problem, X, random_state=random_state, algorithm=algorithm)
+        pop.set("X", _copies(mutated))
         return pop
 
 
-def _apart(X: Array) -> list[Array]:
+def _copies(X: Array) -> list[Array]:
     """Return copies of the rows, so that an individual that survives does not keep its whole batch in memory."""
     return list(map(np.copy, X))
 
@@ -221,18 +220,17 @@ class UniformCrossover(RowCrossover):
         n_bytes = -(-problem.n_var // 8)
         n_pairs = max(1, CROSSED_BYTES // n_bytes)
         for begin in range(0, len(mating), n_pairs):
-            numbers = mating[begin : begin + n_pairs]
-            pairs = (
-                numbers if n_pairs > 1 else slice(numbers[0], numbers[0] + 1)
-            )  # which copies nothing
-            drawn = random_state.integers(
-                2**32, size=(len(numbers), -(-n_bytes // 4)), dtype=np.uint32
-            )
-            bits = drawn.astype("<u4", copy=False).view(np.uint8)[:, :n_bytes]
+            pairs: Integers | slice = mating[begin : begin + n_pairs]
+            n_words = len(mating[begin : begin + n_pairs]), -(-n_bytes // 4)
+            words = random_state.integers(2**32, size=n_words, dtype=np.uint32)
+            bits = words.astype("<u4", copy=False).view(np.uint8)[:, :n_bytes]
+            if not packed:
+                bits = np.unpackbits(bits, axis=1, count=problem.n_var).view(np.bool_)
+            if n_pairs == 1:
+                # A slice copies no long strings.
+                pairs = slice(mating[begin], mating[begin] + 1)
             exchanged = firsts[pairs] ^ seconds[pairs]
-            exchanged &= (
-                bits if packed else np.unpackbits(bits, axis=1, count=problem.n_var).view(np.bool_)
-            )
+            exchanged &= bits
             firsts[pairs] ^= exchanged
             seconds[pairs] ^= exchanged
         return X
@@ -312,20 +310,19 @@ def _distinct(n: int, counts: Integers, random_state: Generator) -> tuple[Intege
     is drawn below n − c + k, and becomes n − c + k − 1 if it was drawn before.
     """
     rows = np.repeat(np.arange(len(counts)), counts)
-    if len(rows) > FEW * len(counts):
-        return rows, np.concatenate(
-            [random_state.choice(n, k, replace=False, shuffle=False) for k in counts]
-        )
-    last = np.arange(len(rows)) + np.repeat(n - np.cumsum(counts), counts)
-    drawn: Integers = random_state.integers(last, endpoint=True)
+    if len(rows) > JOINT_DRAWS * len(counts):
+        draws = [random_state.choice(n, k, replace=False, shuffle=False) for k in counts]
+        return rows, np.concatenate(draws)
+    bounds = np.arange(len(rows)) + np.repeat(n - np.cumsum(counts), counts)
+    integers: Integers = random_state.integers(bounds, endpoint=True)
     while True:
-        order = np.lexsort((drawn, rows))
-        again = order[1:][
-            (rows[order[1:]] == rows[order[:-1]]) & (drawn[order[1:]] == drawn[order[:-1]])
-        ]
-        if len(again) == 0:
-            return rows, drawn
-        drawn[again] = last[again]
+        order = np.lexsort((integers, rows))
+        before, behind = order[:-1], order[1:]
+        equal = (rows[behind] == rows[before]) & (integers[behind] == integers[before])
+        if not equal.any():
+            return rows, integers
+        repeated = behind[equal]
+        integers[repeated] = bounds[repeated]
 
 
 class DigestDuplicates(DuplicateElimination):
@@ -370,28 +367,25 @@ def row_digests(X: Sequence[Array] | Array) -> list[bytes]:
     """
     # Processors have instructions for SHA-256, which make it twice as fast as blake2b on long rows.
     # The sum turns -0.0 into 0.0 and leaves every other number as it is.
-    X = np.asarray(X)
-    rows = (
-        np.packbits(X, axis=1)
-        if X.dtype == np.bool_
-        else np.ascontiguousarray(X + 0 if X.dtype.kind == "f" else X)
-    )
-    return [sha256(row).digest()[:16] for row in rows]
+    rows = np.asarray(X)
+    if rows.dtype == np.bool_:
+        rows = np.packbits(rows, axis=1)
+    elif rows.dtype.kind == "f":
+        rows = rows + 0
+    return [sha256(row).digest()[:16] for row in np.ascontiguousarray(rows)]
 
 
 def new_rows(digests: Sequence[bytes], earlier: Container[bytes]) -> list[int]:
-    """Return the first row of each digest that is not among `earlier` ones, ascending.
+    """Return the index of the first row of each digest that is not among `earlier` ones, ascending.
 
     >>> new_rows([b"a", b"b", b"a", b"c"], {b"b"})
     [0, 3]
     """
-    return sorted(
-        {
-            digest: row
-            for row, digest in reversed(list(enumerate(digests)))
-            if digest not in earlier
-        }.values()
-    )
+    rows: dict[bytes, int] = {}
+    for row, digest in enumerate(digests):
+        if digest not in earlier:
+            rows.setdefault(digest, row)
+    return list(rows.values())
 
 
 ETA = 20.0  # distribution index for reals; larger values keep children closer to their parents
@@ -458,15 +452,11 @@ class MixedCrossover(RowCrossover):
             bits, reals = pairs[:, :, : self.n_bits], pairs[:, :, self.n_bits :]
             n, n_reals = reals.shape[1:]
             exchanged = random_state.random((n, self.n_bits)) < 0.5
-            crossed = np.where(exchanged, bits[::-1], bits)
-            zeros, ones, eta, half = (
-                np.zeros(n_reals),
-                np.ones(n_reals),
-                np.full((n, 1), ETA),
-                np.full((n, 1), 0.5),
-            )
-            reals = cross_sbx(reals, zeros, ones, eta, half, half, random_state=random_state)
-            pairs = np.where(mating[:, None], np.concatenate((crossed, reals), axis=2), pairs)
+            bits = np.where(exchanged, bits[::-1], bits)
+            bounds = np.zeros(n_reals), np.ones(n_reals)
+            eta, half = np.full((n, 1), ETA), np.full((n, 1), 0.5)
+            reals = cross_sbx(reals, *bounds, eta, half, half, random_state=random_state)
+            pairs = np.where(mating[:, None], np.concatenate((bits, reals), axis=2), pairs)
         return pairs.reshape(X.shape)
 
 
@@ -507,9 +497,8 @@ Decay: TypeAlias = Literal["inverse", "exp", "geometric", "linear"]
 Importance: TypeAlias = Literal["share", "accuracy", "scaled"]
 Redundancy: TypeAlias = Literal["share", "mean", "selected"]
 
-GEOMETRIC_RATIO = (
-    0.9  # factor c of decay="geometric", α(t) = cᵗ, which is below 1/100 after 44 generations
-)
+# Factor c of decay="geometric", α(t) = cᵗ, which is below 1/100 after 44 generations.
+GEOMETRIC_RATIO = 0.9
 
 _FORMS: dict[str, Callable[[float, float, Vector], Vector]] = {
     "additive": lambda pm, alpha, degree: pm + alpha * degree,
@@ -580,8 +569,8 @@ def redundancy_degrees(
     )
     np.fill_diagonal(correlation, 0.0)
     if bit_of is not None:
-        of_bit = np.eye(int(np.max(bit_of)) + 1)[np.asarray(bit_of)]
-        correlation = of_bit.T @ correlation @ of_bit
+        membership = np.eye(int(np.max(bit_of)) + 1)[np.asarray(bit_of)]
+        correlation = membership.T @ correlation @ membership
     if redundancy == "selected":
         np.fill_diagonal(correlation, 0.0)
         return correlation
@@ -660,14 +649,11 @@ class AdaptiveBitFlip(BitFlip):
         """
         pm = 1 / X.shape[1] if self.base is None else self.base
         alpha = _DECAYS[self.decay](generation, progress)
-        redundancy = (
-            self.redundancy
-            if self.redundancy.ndim == 1
-            else _shares_of_selected(X, self.redundancy)
-        )
-        switch_on, switch_off = (
-            _FORMS[self.form](pm, alpha, degree) for degree in (self.importance, redundancy)
-        )
+        redundancy = self.redundancy
+        if redundancy.ndim == 2:
+            redundancy = _shares_of_selected(X, redundancy)
+        switch_on = _FORMS[self.form](pm, alpha, self.importance)
+        switch_off = _FORMS[self.form](pm, alpha, redundancy)
         return np.minimum(1.0, np.where(X, switch_off, switch_on))
 
     def flip(
@@ -677,8 +663,9 @@ class AdaptiveBitFlip(BitFlip):
         # pymoo counts the initial population as iteration 1, so its first mating happens in iteration 2.
         if algorithm is None:
             raise TypeError(
-                "AdaptiveBitFlip must know how far the search is, which pymoo's MOEAD does not tell its operators; "
-                'use make_algorithm("moead", …) of moerank.evolution, or FeatureSelection(…, adaptive=False)'
+                "AdaptiveBitFlip must know how far the search is, which pymoo's MOEAD does not "
+                'tell its operators; use make_algorithm("moead", …) of moerank.evolution, '
+                "or FeatureSelection(…, adaptive=False)"
             )
         X ^= random_state.random(X.shape) < self.probabilities(
             X, algorithm.n_iter - 1, algorithm.termination.perc

@@ -67,13 +67,13 @@ class PRDH(bit_search.BitSearch):
 
 
 def _unlike(X: Mask, F: Matrix, errors: Matrix) -> Integers:
-    """Return the rows without strings of later fronts that are too similar to others of equal objectives."""
+    """Return the indices of the rows, without later ones too similar to others of equal objectives; see step 4."""
     front, groups = bit_search.front_numbers(F), bit_search.group_numbers(F)
-    first = front == 0
-    crowd = np.flatnonzero(~first & (np.bincount(groups)[groups] > 1))
+    first_front = front == 0
+    crowd = np.flatnonzero(~first_front & (np.bincount(groups)[groups] > 1))
     if not len(crowd):
         return np.arange(len(X))
-    unlikeness = np.column_stack(_unlikeness(X, errors, crowd, first))
+    unlikeness = np.column_stack(_unlikeness(X, errors, crowd, first_front))
     unlike = np.ones(len(X), np.bool_)
     for number in np.unique(groups[crowd]):
         members = groups[crowd] == number
@@ -81,16 +81,19 @@ def _unlike(X: Mask, F: Matrix, errors: Matrix) -> Integers:
     return np.flatnonzero(unlike)
 
 
-def _unlikeness(X: Mask, errors: Matrix, rows: Integers, first: Mask) -> tuple[Vector, Vector]:
+def _unlikeness(
+    X: Mask, errors: Matrix, rows: Integers, first_front: Mask
+) -> tuple[Vector, Vector]:
     """Return o₁ and o₂ of these rows, their distances from the nearest members of the first front."""
     sizes = np.count_nonzero(X, axis=1)
-    distances = bit_search.hamming_distances(X[rows], X[first])
-    by_size = np.abs(sizes[rows][:, None] - sizes[first])
+    distances = bit_search.hamming_distances(X[rows], X[first_front])
+    row_sizes, member_sizes = sizes[rows][:, None], sizes[first_front]
     # The string lacks (distance + size of the member - size of the string) / 2 of the member's ones.
-    lacking = (distances + sizes[first] - sizes[rows][:, None]) / 2 / sizes[first]
+    lacking = (distances + member_sizes - row_sizes) / 2 / member_sizes
     spans = np.maximum(np.ptp(errors, axis=0), np.finfo(np.float64).tiny)
-    by_error = (np.abs(errors[rows][:, None] - errors[first]) / spans).sum(axis=2)
-    return _mean_of_nearest(distances, by_size), _mean_of_nearest(lacking, by_error)
+    error_gaps = (np.abs(errors[rows][:, None] - errors[first_front]) / spans).sum(axis=2)
+    size_gaps = np.abs(row_sizes - member_sizes)
+    return _mean_of_nearest(distances, size_gaps), _mean_of_nearest(lacking, error_gaps)
 
 
 def _mean_of_nearest(values: NDArray[np.floating], distances: NDArray[np.number]) -> Vector:

@@ -70,11 +70,12 @@ class Archive:
         F = np.asarray(F, np.float64)
         if len(F) == 0:
             return
-        if (undefined := np.isnan(F).any(axis=1)).any():
-            i = undefined.argmax()
+        undefined = np.isnan(F).any(axis=1)
+        if undefined.any():
+            i = int(undefined.argmax())
             raise ValueError(
-                f"archive: the objective values of individual {i} are {F[i]}; let the problem return a finite penalty "
-                "in place of NaN"
+                f"archive: the objective values of individual {i} are {F[i]}; "
+                "let the problem return a finite penalty in place of NaN"
             )
         n_old = len(self)
         merged = np.concatenate((self.F.reshape(n_old, F.shape[1]), F))
@@ -83,9 +84,14 @@ class Archive:
         if best == list(range(n_old)):
             return
         # A new list and array, because a history may hold the old ones.
-        unpacked = np.copy if n_bits is None else partial(np.unpackbits, count=n_bits)
-        rows = [self._rows[i] if i < n_old else unpacked(X[i - n_old]) for i in best]
-        self._rows = rows if n_bits is None else [row.view(np.bool_) for row in rows]
+        rows = [self._rows[row] for row in best if row < n_old]
+        for row in best[len(rows) :]:
+            added = X[row - n_old]
+            if n_bits is None:
+                rows.append(np.copy(added))
+            else:
+                rows.append(np.unpackbits(added, count=n_bits).view(np.bool_))
+        self._rows = rows
         self.F = merged[best]
         self.F.setflags(write=False)
 
@@ -208,25 +214,17 @@ def search(
         raise ValueError(
             "search: the algorithm has an evaluator of its own; use pymoo.optimize.minimize for it"
         )
-    seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
-    algorithm = deepcopy(algorithm)
-    termination = ("n_gen", termination) if isinstance(termination, int) else deepcopy(termination)
     archive = Archive() if archive is None else archive
     evaluator = ArrayEvaluator() if memo is None else memo
     evaluator.callback = partial(_collect, archive, problem.has_constraints())
     evaluator.collect = archive.add
-    algorithm.setup(
-        problem, termination=termination, seed=seed, verbose=verbose, evaluator=evaluator
-    )
-    if isinstance(algorithm.termination, MaximumGenerationTermination):
-        # RVEA takes fewer evaluations than its population for no generation; like all others it must finish the first.
-        algorithm.termination.n_max_gen = max(1, algorithm.termination.n_max_gen)
+    algorithm = deepcopy(algorithm)
+    _set_up(algorithm, problem, termination, seed, verbose, evaluator)
     history: list[Generation] = []
     while algorithm.has_next():
         n_gen = algorithm.n_iter
-        with np.errstate(
-            invalid="ignore"
-        ):  # RVEA takes the arc cosine of angles that rounding made larger than 1
+        # RVEA takes the arc cosine of angles that rounding made larger than 1.
+        with np.errstate(invalid="ignore"):
             algorithm.next()
         if algorithm.n_iter == n_gen:
             # MOEAD evaluates one individual at a time; its generation is still under way.
@@ -240,6 +238,25 @@ def search(
     if memo is not None and memo.resumed and len(archive):
         memo.check(problem, archive.X, archive.F)
     return SearchResult(algorithm, archive, tuple(history))
+
+
+def _set_up(
+    algorithm: Algorithm,
+    problem: Problem,
+    termination: object,
+    seed: int | None,
+    verbose: bool,
+    evaluator: Evaluator,
+) -> None:
+    """Set up an algorithm as pymoo does; a drawn seed replaces None."""
+    seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+    termination = ("n_gen", termination) if isinstance(termination, int) else deepcopy(termination)
+    algorithm.setup(
+        problem, termination=termination, seed=seed, verbose=verbose, evaluator=evaluator
+    )
+    if isinstance(algorithm.termination, MaximumGenerationTermination):
+        # RVEA takes fewer evaluations than its population for no generation; like all others it must finish the first.
+        algorithm.termination.n_max_gen = max(1, algorithm.termination.n_max_gen)
 
 
 def _collect(archive: Archive, constrained: bool, batch: Population) -> None:

@@ -85,10 +85,10 @@ class SparseEA(BitSearch):
     def _flip_one(self, children: Mask, candidates: Mask, off: Mask) -> None:
         """Flip a candidate of each row that has any: the better of two to switch on, the worse to switch off."""
         able = np.flatnonzero(candidates.any(axis=1))
-        first, second = self._random_members(candidates[able], 2)
+        a, b = self._random_members(candidates[able], 2)
         sign = np.where(off[able, 0], -1, 1)
-        winner = np.where(sign * self.score[second] < sign * self.score[first], second, first)
-        children[able, winner] ^= True
+        winners = np.where(sign * self.score[b] < sign * self.score[a], b, a)
+        children[able, winners] ^= True
 
 
 def _scores(X: Mask, F: Matrix) -> Integers:

@@ -19,14 +19,12 @@ from moerank.evolution.bit_search import (
 )
 from moerank.evolution.operators import SubsetSizeSampling, row_digests
 
-MOST_OF_A_SIZE = 3  # members of one size
-MOST_RANKS_AWAY = 5  # ranks between a string and its near mate, in the order of size
+MAX_OF_A_SIZE = 3  # members of one size
+MAX_RANKS_AWAY = 5  # ranks between a string and its near mate, in the order of size
 DECIMALS = 12  # to which objectives are compared
 P_FURTHER_MOVE = 1 / 3  # probability of one more move after each
-LEAST_SHARE, MEMORY = (
-    0.05,
-    0.9,
-)  # least share of an operator; weight of earlier successes in each generation
+MIN_SHARE = 0.05  # of an operator
+MEMORY = 0.9  # weight of earlier successes in each generation
 STALE_GENERATIONS = 12  # without progress, before the search begins anew
 FULL_SIZE_AT = 10_000  # evaluations at which the population has its nominal size
 SMALLEST_SHARE, LARGEST_SHARE = 1 / 4, 4  # sizes of the population as shares of the nominal size
@@ -108,7 +106,7 @@ class Staircase(BitSearch):
         removed = {"near mates": [NEAR], "crossover": [NEAR, ANY], "mutation": [MOVED, FLIP, SWAP]}
         left_out = {operator for part in self.without for operator in removed.get(part, ())}
         self.is_used = np.array([operator not in left_out for operator in OPERATORS])
-        self.most_of_a_size = np.inf if "few of a size" in self.without else MOST_OF_A_SIZE
+        self.max_of_a_size = np.inf if "few of a size" in self.without else MAX_OF_A_SIZE
         if not self.is_used.any():
             raise ValueError("Staircase needs crossover or mutation; leave out only one of them")
 
@@ -116,7 +114,8 @@ class Staircase(BitSearch):
         super()._setup(problem, **settings)
         self.n_sent = self.stale = 0
         self.pop_size = self._size_now()
-        self.used, self.survived = np.zeros((2, len(OPERATORS)))
+        # Both sums over the generations lose a tenth in each.
+        self.n_children, self.n_survivors = np.zeros((2, len(OPERATORS)))
         self.aside: Population | None = None
         self.all_sent: set[bytes] = set()
         self.best = Population.empty()
@@ -129,32 +128,24 @@ class Staircase(BitSearch):
         return max(2, int(self.nominal_size * np.clip(growth, SMALLEST_SHARE, LARGEST_SHARE)))
 
     def _forget(self) -> None:
-        self.sent = set(
-            row_digests(np.zeros((1, self.problem.n_var), np.bool_))
-        )  # the empty string is never evaluated
+        empty = np.zeros((1, self.problem.n_var), np.bool_)
+        self.sent = set(row_digests(empty))  # the empty string is never evaluated
         self.made_by: dict[bytes, int] = {}
 
     def _start(self, n: int) -> Mask:
-        offer = (
-            None
-            if "starting paths" in self.without
-            else getattr(self.problem, "starting_strings", None)
-        )
-        given = np.empty((0, self.problem.n_var), np.bool_) if offer is None else offer(n // 2)
-        return np.concatenate((given, self._random_strings(n - len(given))))
+        offer = getattr(self.problem, "starting_strings", None)
+        if offer is None or "starting paths" in self.without:
+            return self._random_strings(n)
+        paths = offer(n // 2)
+        return np.concatenate((paths, self._random_strings(n - len(paths))))
 
-    def _batch(self, X: Mask, given: Population | None = None) -> Population | None:
-        if given is None:
-            return super()._batch(X)
-        evaluations = getattr(self.termination, "n_max_evals", FULL_SIZE_AT)
-        has_singles = (
-            self.problem.n_var <= SHARE_OF_SINGLES * evaluations
-            and "single ones" not in self.without
-        )
-        n_singles = self.problem.n_var if has_singles else 0
-        return super()._batch(
-            np.concatenate((np.eye(n_singles, self.problem.n_var, dtype=np.bool_), X)), given
-        )
+    def _batch(self, X: Mask, initial: Population | None = None) -> Population | None:
+        if initial is not None and "single ones" not in self.without:
+            n_var = self.problem.n_var
+            evaluations = getattr(self.termination, "n_max_evals", FULL_SIZE_AT)
+            if n_var <= SHARE_OF_SINGLES * evaluations:
+                X = np.concatenate((np.eye(n_var, dtype=np.bool_), X))
+        return super()._batch(X, initial)
 
     def _random_strings(self, n: int) -> Mask:
         largest = getattr(self.problem, "most_ones", None)
@@ -174,8 +165,8 @@ class Staircase(BitSearch):
         self.made_by = {}
         for attempt in range(TRIES):
             operators = self._operators(self.pop_size)
-            further = 2 if attempt >= TRIES - 2 and "mutation" not in self.without else 0
-            children = self._children(operators, further)
+            may_move = attempt >= TRIES - 2 and "mutation" not in self.without
+            children = self._children(operators, 2 if may_move else 0)
             for key, child, operator in zip(
                 row_digests(children), children, operators.tolist(), strict=True
             ):
@@ -193,37 +184,35 @@ class Staircase(BitSearch):
 
     def _operators(self, n: int) -> Integers:
         """Draw an operator for each of `n` children."""
-        success = (self.survived + 0.5) / (self.used + 5)
+        success = (self.n_survivors + 0.5) / (self.n_children + 5)
         if "shares by success" in self.without:
             success = np.ones(len(OPERATORS))
-        shares = LEAST_SHARE + (1 - LEAST_SHARE * len(OPERATORS)) * success / success.sum()
+        shares = MIN_SHARE + (1 - MIN_SHARE * len(OPERATORS)) * success / success.sum()
         shares *= self.is_used
         ends = (shares / shares.sum()).cumsum()
         return (ends / ends[-1]).searchsorted(self.random_state.random(n), side="right")
 
-    def _children(self, operators: Integers, further: int) -> Mask:
-        """Return a child for each operator, with `further` moves at the end."""
+    def _children(self, operators: Integers, n_further_moves: int) -> Mask:
+        """Return a child for each operator, with further moves at the end."""
         n, rng = len(operators), self.random_state
         parents = self._tournament(self.gap, n)
-        by_size = self.X.sum(axis=1).argsort(kind="stable")
-        rank = by_size.argsort()[parents]
-        away = rng.integers(1, MOST_RANKS_AWAY, n, endpoint=True) * np.where(
-            rng.integers(2, size=n), 1, -1
-        )
-        near = by_size.take(rank + away, mode="clip")
+        size_order = self.X.sum(axis=1).argsort(kind="stable")
+        rank = size_order.argsort()[parents]
+        distance = rng.integers(1, MAX_RANKS_AWAY, n, endpoint=True)
+        direction = np.where(rng.integers(2, size=n), 1, -1)
+        near = size_order.take(rank + distance * direction, mode="clip")
         is_near = (operators == NEAR) | ((operators == MOVED) & (rng.random(n) < 0.5))
         is_near &= self.is_used[NEAR]
         mates = np.where(is_near, near, self._tournament(self.gap, n))
         children = self.X[parents]
-        taken = rng.random(children.shape, np.float32) < 0.5
-        taken &= (operators <= MOVED)[:, None] & self.is_used[ANY]
-        children = np.where(taken, self.X[mates], children)
+        from_mate = rng.random(children.shape, np.float32) < 0.5
+        from_mate &= (operators <= MOVED)[:, None] & self.is_used[ANY]
+        children = np.where(from_mate, self.X[mates], children)
         flipped = np.flatnonzero(operators == FLIP)
         children[flipped, rng.integers(children.shape[1], size=len(flipped))] ^= True
-        n_moves = (
-            np.where(operators == MOVED, rng.geometric(1 - P_FURTHER_MOVE, n), operators == SWAP)
-            + further
-        )
+        n_random_moves = rng.geometric(1 - P_FURTHER_MOVE, n)
+        n_moves = np.where(operators == MOVED, n_random_moves, operators == SWAP)
+        n_moves += n_further_moves
         for step in range(int(n_moves.max())):
             rows = np.flatnonzero(n_moves > step)
             kinds = rng.integers(3, size=len(rows))
@@ -235,12 +224,12 @@ class Staircase(BitSearch):
     def _move(self, X: Mask, rows: Integers, kinds: Integers) -> None:
         """Move some strings in place: add a random bit, drop a random one, or both."""
         sizes = X[rows].sum(axis=1)
-        adds, drops = (
-            rows[(kinds != DROP) & (sizes < X.shape[1])],
-            rows[(kinds != ADD) & (sizes > 0)],
-        )
-        zeros, ones = self._random_members(~X[adds], 1)[0], self._random_members(X[drops], 1)[0]
-        X[adds, zeros], X[drops, ones] = True, False
+        adds = rows[(kinds != DROP) & (sizes < X.shape[1])]
+        drops = rows[(kinds != ADD) & (sizes > 0)]
+        zeros = self._random_members(~X[adds], 1)[0]
+        ones = self._random_members(X[drops], 1)[0]
+        X[adds, zeros] = True
+        X[drops, ones] = False
 
     def _sent(self, X: Mask) -> Integers:
         distinct = super()._sent(X)
@@ -257,22 +246,19 @@ class Staircase(BitSearch):
         sizes, values = np.count_nonzero(X, axis=1), _values_without_size(X, F)
         if n_old == 0 and self.aside is None and F.shape[1] > 1 and not are_size(X, F).any():
             warnings.warn(
-                f"no objective of {type(self.problem).__name__} is the number of ones, by which Staircase spreads its "
-                "members; use another search, such as NSGA-II or SparseEA",
+                f"no objective of {type(self.problem).__name__} is the number of ones, by which "
+                "Staircase spreads its members; use another search, such as NSGA-II or SparseEA",
                 stacklevel=2,
             )
-        climbed = moocore.is_nondominated(np.column_stack((sizes, values.round(DECIMALS))))[
-            n_old:
-        ].any()
-        self.stale = 0 if climbed else self.stale + 1
-        survivors, self.gap = select_by_gap(sizes, values, self.pop_size, self.most_of_a_size)
-        operators = np.array(
-            [self.made_by.get(key, -1) for key in row_digests(X[n_old:])], np.int64
-        )
+        on_front = moocore.is_nondominated(np.column_stack((sizes, values.round(DECIMALS))))
+        self.stale = 0 if on_front[n_old:].any() else self.stale + 1
+        survivors, self.gap = select_by_gap(sizes, values, self.pop_size, self.max_of_a_size)
+        digests = row_digests(X[n_old:])
+        operators = np.array([self.made_by.get(digest, -1) for digest in digests], np.int64)
         successful = operators[survivors[survivors >= n_old] - n_old]
-        for sums, counted in ((self.used, operators), (self.survived, successful)):
+        for sums, made_by in ((self.n_children, operators), (self.n_survivors, successful)):
             sums *= MEMORY
-            sums += np.bincount(counted[counted >= 0], minlength=len(OPERATORS))
+            sums += np.bincount(made_by[made_by >= 0], minlength=len(OPERATORS))
         return survivors
 
     def _begin_anew(self) -> Mask:
@@ -287,16 +273,15 @@ class Staircase(BitSearch):
         self._hold(Population.merge(self.pop, self.aside))
         sizes = np.count_nonzero(self.X, axis=1)
         values = _values_without_size(self.X, self.F)
-        survivors, self.gap = select_by_gap(sizes, values, self.pop_size, self.most_of_a_size)
+        survivors, self.gap = select_by_gap(sizes, values, self.pop_size, self.max_of_a_size)
         self._hold(self.pop[survivors])
         self.aside = None
 
     def _set_optimum(self) -> None:
         candidates = Population.merge(self.best, self.pop)
         F = self._arrays(candidates)[1]
-        self.best = self.opt = candidates[
-            F.argmin(axis=0) if F.shape[1] == 1 else moocore.is_nondominated(F)
-        ]
+        best = F.argmin(axis=0) if F.shape[1] == 1 else moocore.is_nondominated(F)
+        self.best = self.opt = candidates[best]
 
 
 def gaps(sizes: Integers, values: Matrix) -> Vector:
@@ -308,20 +293,19 @@ def gaps(sizes: Integers, values: Matrix) -> Vector:
     [0.0, 0.25, 0.0]
     """
     if values.shape[1] == 1:
-        least = np.full(sizes.max() + 1, np.inf)
-        np.minimum.at(least, sizes, values[:, 0])
-        return values[:, 0] - np.minimum.accumulate(least)[sizes]
-    falls = reduce(
-        np.minimum, (value[:, None] - value for value in values.T)
-    )  # faster than one cube of differences
+        minima = np.full(sizes.max() + 1, np.inf)
+        np.minimum.at(minima, sizes, values[:, 0])
+        return values[:, 0] - np.minimum.accumulate(minima)[sizes]
+    # One objective after the other is faster than one cube of differences.
+    falls = reduce(np.minimum, (value[:, None] - value for value in values.T))
     falls[sizes[None, :] > sizes[:, None]] = -np.inf
     return falls.max(axis=1)
 
 
 def select_by_gap(
-    sizes: Integers, values: Matrix, n: int, most: float = MOST_OF_A_SIZE
+    sizes: Integers, values: Matrix, n: int, max_of_a_size: float = MAX_OF_A_SIZE
 ) -> tuple[Integers, Vector]:
-    """Return the rows of the survivors among all members, at most `most` of a size, and their gaps.
+    """Return the indices of the survivors among all members, at most `max_of_a_size` of a size, and their gaps.
 
     See step 3 of `Staircase`.
 
@@ -333,10 +317,10 @@ def select_by_gap(
     gap = gaps(sizes, values)
     order = np.lexsort((-crowding_distances(values, sizes), sizes, gap))
     grouped = np.argsort(sizes[order], kind="stable")
-    first = np.searchsorted(sizes[order][grouped], sizes[order][grouped])
-    earlier = np.empty(len(order), np.int64)  # the number of members of its size before each
-    earlier[grouped] = np.arange(len(order)) - first
-    survivors = order[earlier < most]
+    group_begins = np.searchsorted(sizes[order][grouped], sizes[order][grouped])
+    n_before = np.empty(len(order), np.int64)  # members of the same size before each
+    n_before[grouped] = np.arange(len(order)) - group_begins
+    survivors = order[n_before < max_of_a_size]
     survivors = survivors[: max(n, np.count_nonzero(gap[survivors] <= 0))]
     return distinct[survivors], gap[survivors]
 

@@ -111,7 +111,7 @@ def children(rows, gap, operator, n=4_000):
     X = strings(*rows)
     algorithm = placed(Staircase(), X, np.zeros((len(X), 2)), seed=5)
     algorithm.gap = np.array(gap, float)
-    return algorithm, algorithm._children(np.full(n, operator), further=0)
+    return algorithm, algorithm._children(np.full(n, operator), n_further_moves=0)
 
 
 def test_a_flip_changes_any_bit_of_the_winner_and_a_swap_exchanges_any_one_and_any_zero():
@@ -151,7 +151,7 @@ def test_near_mates_are_up_to_five_places_away_in_size():
     algorithm.gap = gap
 
     algorithm._tournament = lambda standing, size: np.full(size, 6)
-    made = algorithm._children(np.full(6_000, NEAR), further=0)
+    made = algorithm._children(np.full(6_000, NEAR), n_further_moves=0)
     changed = made ^ X[6]
     assert changed[:, 7:12].any(axis=0).all()
     assert changed[:, 2:7].any(axis=0).all()
@@ -178,15 +178,15 @@ def test_operators_are_chosen_by_their_latest_success():
     F = np.array([[2, 0.5], [2, 0.6], [1, 0.7], [1, 0.7], [3, 0.4]])
     kept = algorithm._survive(X, F)
     assert sorted(kept.tolist()) == [0, 1, 2, 4]  # the fourth has the size and the objectives of the third
-    assert algorithm.used.tolist() == [2, 0, 0, 1, 0]
-    assert algorithm.survived.tolist() == [1, 0, 0, 1, 0]
+    assert algorithm.n_children.tolist() == [2, 0, 0, 1, 0]
+    assert algorithm.n_survivors.tolist() == [1, 0, 0, 1, 0]
     success = np.array([1.5 / 7, 0.5 / 5, 0.5 / 5, 1.5 / 6, 0.5 / 5])
     shares = 0.05 + 0.75 * success / success.sum()
     assert plausible(np.bincount(algorithm._operators(20_000), minlength=len(OPERATORS)), shares)
     algorithm.made_by = {}
     algorithm._hold(Population.new(X=X[kept], F=F[kept]))
     algorithm._survive(algorithm.X, algorithm.F)
-    np.testing.assert_allclose(algorithm.used, [1.8, 0, 0, 0.9, 0])
+    np.testing.assert_allclose(algorithm.n_children, [1.8, 0, 0, 0.9, 0])
 
 
 class Flat(Problem):
