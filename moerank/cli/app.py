@@ -1,6 +1,5 @@
 """The typer application with all commands."""
 
-import atexit
 import functools
 import gc
 import warnings
@@ -13,14 +12,7 @@ import typer
 from moerank.cli import options
 from moerank.cli.certify import certify_command, judge_command, stability_command
 from moerank.cli.data import convert_command, describe_command, ingest_command, init_command
-from moerank.cli.messages import (
-    INTERRUPTED,
-    TERMINATED,
-    end,
-    escape_what_cannot_be_written,
-    notice,
-    sentences,
-)
+from moerank.cli.messages import escape_what_cannot_be_written, notice, sentences
 from moerank.cli.report import export_command, plot_command, report_command
 from moerank.cli.run import run_command
 from moerank.cli.study_commands import searches_command, study_command
@@ -119,18 +111,14 @@ def main() -> None:
     # garbage collector scans them so often that a short run takes half a second longer.
     gc.set_threshold(100_000)
     escape_what_cannot_be_written()
-    warn_once = functools.cache(
-        lambda text: notice(f"warning: {text}")
-    )  # the cells of a study share their data
+    # Once for each text, because the cells of a study share their data.
+    warn_once = functools.cache(lambda text: notice(f"warning: {text}"))
     warnings.showwarning = lambda message, *_: warn_once(str(message))
     try:
         app()
-    except SystemExit as ended:
-        if ended.code in (INTERRUPTED, TERMINATED):
-            atexit._run_exitfuncs()  # removes the semaphores of worker processes
-            end(ended.code)
-        gc.freeze()  # else Python would search all objects for garbage twice more, half a second after a run
-        raise
+    finally:
+        # Else Python would search all objects for garbage twice more, half a second after a run.
+        gc.freeze()
 
 
 @app.callback(invoke_without_command=True)

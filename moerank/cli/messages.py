@@ -1,5 +1,6 @@
 """Messages on standard error, exit codes, and the handling of Ctrl-C."""
 
+import atexit
 import io
 import os
 import shlex
@@ -8,7 +9,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from threading import Event, Thread
+from functools import cache
+from socket import socketpair
+from threading import Thread
 from time import monotonic
 from unicodedata import category
 
@@ -21,16 +24,10 @@ from moerank.files import FULL, cannot_write
 # Exit code after Ctrl-C, as in shells.
 INTERRUPTED = 128 + signal.SIGINT
 
-TERMINATED = 128 + signal.SIGTERM
+# Signals within this many seconds count as one, because `timeout` sends two.
+REPEATED = 0.5
 
-# Seconds that the main thread has to react to a signal; it cannot react inside a kernel.
-GRACE = 0.8
-
-# A second signal within this many seconds is ignored, because `timeout` sends two.
-REPEATED = 2.0
-
-SHOW_CURSOR = "\x1b[?25h"
-
+SHOW_CURSOR = b"\n\x1b[?25h"  # a progress bar hides it
 
 # Whether the command prints only errors and its last line; a command with --quiet sets it.
 is_quiet = ContextVar("is_quiet", default=False)
@@ -38,9 +35,8 @@ is_quiet = ContextVar("is_quiet", default=False)
 
 def notice(text: str) -> None:
     """Print a line on standard error, also with --quiet."""
-    typer.echo(
-        printable(text), file=sys.stderr
-    )  # click would write UTF-8 where the stream is ASCII
+    # Without the stream, click would write UTF-8 where the stream is ASCII.
+    typer.echo(printable(text), file=sys.stderr)
 
 
 def say(text: str) -> None:
@@ -97,69 +93,54 @@ def _sentence(error: Exception) -> str:
 def interruptible(again: Sequence[str]) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM raise KeyboardInterrupt, and print the command `again`, which continues the work.
 
-    The main thread cannot react inside a kernel. In that case the process ends after `GRACE` seconds; files and memos
-    stay valid whenever it ends. The exit code is 128 plus the number of the signal, as in shells.
+    A second signal ends the process at once. A thread waits for it, because inside a kernel Python raises nothing until
+    the kernel returns. Files and memos are valid whenever the process ends. The exit code is 128 plus the number of the
+    signal, as in shells.
     """
     received: list[int] = []
-    raised = heard = -REPEATED
-    exited = Event()
 
     def stop(number: int, frame: object) -> None:
-        nonlocal raised, heard
-        heard = monotonic()
-        if heard - raised > REPEATED:
-            raised = heard
+        if not received:
             received.append(number)
             raise KeyboardInterrupt
 
-    def say_how_to_continue() -> None:
+    @cache
+    def print_once() -> None:
         notice(f"Interrupted. All finished work is saved; continue with:\n  {shlex.join(again)}")
 
-    def watch() -> None:
-        while number := os.read(reader, 1):
-            arrived = monotonic()
-            if number[0] in before and not exited.wait(GRACE) and heard < arrived - GRACE:
-                sys.stderr = (
-                    sys.__stderr__ or sys.stderr
-                )  # bypass the progress bar, which also hides the cursor
+    def end_at_second_signal() -> None:
+        begin = None
+        while number := reader.recv(1):
+            begin = begin or monotonic()
+            if monotonic() - begin > REPEATED:
                 if sys.stderr.isatty():
-                    sys.stderr.write(f"\n{SHOW_CURSOR}")
-                say_how_to_continue()
-                end(128 + number[0])
-        os.close(reader)
+                    os.write(2, SHOW_CURSOR)
+                print_once()
+                with suppress(OSError, ValueError):
+                    sys.stdout.flush()
+                os._exit(128 + number[0])
+        reader.close()
 
-    reader, writer = os.pipe()
-    if hasattr(os, "set_blocking"):  # not on Windows before Python 3.12
-        os.set_blocking(writer, False)
+    reader, writer = socketpair()
+    writer.setblocking(False)
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    wakeup = signal.set_wakeup_fd(
-        writer
-    )  # each signal is written there at once, whatever the main thread does
-    Thread(target=watch, daemon=True).start()
+    signal.set_wakeup_fd(writer.fileno())  # Python writes the number of each signal there at once
+    Thread(target=end_at_second_signal, daemon=True).start()
     try:
         yield
     except BaseException as error:  # a library may turn the interrupt into another exception
         if not received and not isinstance(error, KeyboardInterrupt):
             raise
-        exited.set()
-        for number in before if received else ():
-            before[number] = signal.SIG_IGN  # the process is about to end
-        exec("")  # otherwise Python kills itself with the signal if it came during exec
-        say_how_to_continue()
-        raise typer.Exit(128 + received[-1] if received else INTERRUPTED) from None
+        print_once()
+        for number in before:  # once no thread is inside a kernel, the process ends by itself
+            atexit.register(signal.signal, number, signal.SIG_IGN)
+        raise typer.Exit(128 + received[0] if received else INTERRUPTED) from None
     finally:
-        exited.set()
-        signal.set_wakeup_fd(wakeup)
-        os.close(writer)  # this ends the thread
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def end(code: int) -> None:
-    """End the process at once. Python would otherwise wait for threads inside a kernel, perhaps for minutes."""
-    with suppress(OSError, ValueError):
-        sys.stdout.flush()
-    os._exit(code)
+        if not received:  # else the thread still waits for the second signal
+            signal.set_wakeup_fd(-1)
+            writer.close()
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def escape_what_cannot_be_written() -> None:

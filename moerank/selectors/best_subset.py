@@ -25,8 +25,7 @@ from moerank.rankers.base import Grid, MetricOrNone
 from moerank.scikit_learn import check_is_fitted
 from moerank.training.pair_moments import PairMoments
 
-# Nodes after which the search looks at the clock, times the square of the number of features: about 0.05 seconds. After
-# Ctrl-C a command waits longer than that for the result.
+# Nodes after which the search looks at the clock, times the square of the number of features: about 0.05 seconds.
 NODES_AT_ONCE = 1_000_000
 LOSS_TOLERANCE = (
     1e-6  # share by which a loss from the tree may differ from that of the system itself
