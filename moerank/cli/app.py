@@ -28,20 +28,10 @@ def solvers_command(as_json: options.AsJson = False) -> None:
     from moerank.solvers import solvers as table
 
     if as_json:
-        keys = (
-            "name",
-            "family",
-            "paper",
-            "year",
-            "linear",
-            "selects",
-            "needs",
-            "backend",
-            "recommended",
-        )
-        options.print_json(
-            [{key: getattr(entry, key) for key in keys} for entry in table().values()]
-        )
+        rows = [{**vars(entry)} for entry in table().values()]
+        for row in rows:
+            del row["source"], row["fixed"]
+        options.print_json(rows)
         return
     from moerank.cli.tables import output, solver_table
 
@@ -79,14 +69,12 @@ def _add(group: typer.Typer, *commands: Callable[..., None]) -> None:
     """Add functions NAME_command as commands. Their docstrings are the help; each terminal wraps the paragraphs."""
     for command in commands:
         text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples\n--------\n")
-        lines = [
-            "Examples:",
-            *examples.replace("[", "\\[").splitlines(),
-        ]  # a bracket would begin a style
+        paragraphs = [paragraph.replace("\n", " ") for paragraph in text.split("\n\n")]
+        lines = examples.replace("[", "\\[").splitlines()  # a bracket would begin a style
         group.command(
             command.__name__.removesuffix("_command"),
-            help="\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n")),
-            epilog="\n\n".join(lines) if examples else None,
+            help="\n\n".join(paragraphs),
+            epilog="\n\n".join(["Examples:", *lines]) if examples else None,
         )(sentences()(command))
 
 

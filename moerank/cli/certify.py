@@ -1,7 +1,6 @@
 """The commands moerank certify, judge and stability, which tell how far to trust a result."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -39,31 +38,35 @@ def certify_command(
     from moerank.runs.result import find_result, write_result
     from moerank.studies.evidence import certify as prove
 
-    stored = find_result(result)
+    run = find_result(result)
     with StageProgress() as progress:
-        certificate = prove(stored, data, progress=progress)
-    stored = stored.model_copy(update={"certificate": certificate})
+        certificate = prove(run, data, progress=progress)
+    run = run.model_copy(update={"certificate": certificate})
     if result.is_dir():
-        write_result(stored, result)
+        write_result(run, result)
         for name in ("certificate", "front"):
-            save_figure(RUN_FIGURES[name].draw(stored), result / f"{name}.png")
+            save_figure(RUN_FIGURES[name].draw(run), result / f"{name}.png")
     else:
-        replace_file(result, stored.to_json().encode())
+        replace_file(result, run.to_json().encode())
     if as_json:
         options.print_json(certificate.model_dump(mode="json"))
         return
-    metric = stored.metrics[0]
-    columns = {
-        **({"groups": certificate.groups} if certificate.groups else {}),
-        "loss": certificate.losses,
-        "least loss": certificate.least,
-        "given up": certificate.given_up,
-        metric: [member.scores["train"][metric] for member in stored.front],
-    }
-    names = [f"{len(member.features)}{' *' * (member is stored.best)}" for member in stored.front]
-    frame = pd.DataFrame(columns, pd.Index(names, name="features"))
+    metric = run.metrics[0]
+    sizes = [str(len(member.features)) for member in run.front]
+    sizes[run.chosen] += " *"
+    frame = pd.DataFrame(
+        {
+            "loss": certificate.losses,
+            "least loss": certificate.least,
+            "given up": certificate.given_up,
+            metric: [member.scores["train"][metric] for member in run.front],
+        },
+        pd.Index(sizes, name="features"),
+    )
+    if certificate.groups:
+        frame.insert(0, "groups", certificate.groups)
     table = frame.to_string(float_format="{:.4f}".format, formatters={"given up": "{:.1%}".format})
-    say(f"{table}\n\n{certificate.sentence(stored)}.")
+    say(f"{table}\n\n{certificate.sentence(run)}.")
     notice(f"wrote {result / 'result.json' if result.is_dir() else result}")
 
 
@@ -82,7 +85,8 @@ def judge_command(
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Exit with code {options.FAILED_BOUND} on this finding: loss, gain or none; repeatable."
+            help=f"Exit with code {options.FAILED_BOUND} on this finding: loss, gain or none; "
+            "repeatable."
         ),
     ] = None,
     label: options.Label = None,
@@ -106,12 +110,13 @@ def judge_command(
     from moerank.runs.run_folder import judge_on_new
     from moerank.verdict import Finding
 
-    for finding in fail_on or ():
+    findings = fail_on or []
+    for finding in findings:
         option: Parameters = {"--fail-on": finding}
         check_choice(get_args(Finding), **option)
-    judged = judge_on_new(result, new, against, label=label, query=query)
-    say(json.dumps(judged) if as_json else judged["sentence"])
-    if judged["finding"] in (fail_on or ()):
+    comparison = judge_on_new(result, new, against, label=label, query=query)
+    say(json.dumps(comparison) if as_json else comparison["sentence"])
+    if comparison["finding"] in findings:
         raise typer.Exit(options.FAILED_BOUND)
 
 
@@ -162,7 +167,7 @@ def stability_command(
     out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"
     prepare_folder(out)
     memo = out / "stability.memo"
-    with interruptible(["moerank", *sys.argv[1:]]):
+    with interruptible():
         compile_kernels([chosen.backend.name])
         with StageProgress() as progress:
             measured = measure(

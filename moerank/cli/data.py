@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,15 +74,14 @@ def _labels(text: str | None) -> Labels | None:
 
     if text is None:
         return None
+    value = f"{{{text}}}" if "=" in text else f"[{text}]"
     try:
-        value = tomllib.loads(f"labels = {{{text}}}" if "=" in text else f"labels = [{text}]")[
-            "labels"
-        ]
+        labels = tomllib.loads(f"labels = {value}")["labels"]
     except tomllib.TOMLDecodeError:
         raise ValueError(
             f"--labels {text}: write E=3,S=2 or increasing limits such as 0.25,0.5"
         ) from None
-    return checked_labels_rule(value)
+    return checked_labels_rule(labels)
 
 
 def describe_command(
@@ -120,9 +119,9 @@ def describe_command(
     from moerank.runs.draft import leak_remarks
     from moerank.runs.problem import load_problem
 
-    named = what.endswith(".toml") or not Path(what).exists()
+    is_problem = what.endswith(".toml") or not Path(what).exists()
     with reading(what):
-        problem = load_problem(what) if named else None
+        problem = load_problem(what) if is_problem else None
         parts = _read(Path(what), fold) if problem is None else problem.load_fold(fold, data)
         descriptions = [describe_data(part) for part in parts]
     if as_json:
@@ -136,10 +135,8 @@ def describe_command(
     rule = next((part.missing for part in parts if part.n_missing.any()), None)
     remarks += [f"No export: {reason}." for reason in obstacles_of_data(parts[0].scaling, rule)]
     negative = np.any([negative_features(part) for part in parts], axis=0)
-    remarks += [
-        f"{text}."
-        for text in refused_below_zero(np.array(parts[0].feature_names)[negative].tolist())
-    ]
+    names = np.array(parts[0].feature_names)[negative].tolist()
+    remarks += [f"{text}." for text in refused_below_zero(names)]
     say("\n".join(dict.fromkeys(remarks)))
 
 
@@ -154,25 +151,29 @@ def _read(path: Path, fold: int) -> Sequence[RankingData]:
         path = path / f"Fold{fold}"
         if n_folds > 1:
             notice(f"fold {fold} of {n_folds}; choose another with --fold")
-    first = find_part(path) if path.is_dir() else path
-    if first is None or reader_of(first) is None:
+    file = find_part(path) if path.is_dir() else path
+    if file is None or reader_of(file) is None:
         if not path.is_dir():
             return [load_letor(path, missing=0.0)]
         if len(part_paths(path, drawn=True)) == 2:
             notice(
-                "no validation part: a fifth of the training queries becomes one (split = {validation = 0.2})"
+                "no validation part: a fifth of the training queries becomes one "
+                "(split = {validation = 0.2})"
             )
         return load_fold(path, missing=0.0, validation=0.2)
     draft = draft_problem(path)
     for reason in draft.reasons:
         notice(reason)
-    columns: dict[str, Any] = {
-        "label": draft.label,
-        "query": draft.query,
-        "document": draft.document,
-    }
-    columns |= {"exclude": draft.left_out, "missing": 0.0}
-    return load_table_fold(path, **columns) if path.is_dir() else [load_table(path, **columns)]
+    load: Callable[..., Any] = load_table_fold if path.is_dir() else load_table
+    data = load(
+        path,
+        label=draft.label,
+        query=draft.query,
+        document=draft.document,
+        exclude=draft.left_out,
+        missing=0.0,
+    )
+    return data if path.is_dir() else [data]
 
 
 def ingest_command(

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-# Exit code for a finding that an option declares to be a failure.
+# Exit code for a finding that --fail-on names.
 FAILED_BOUND = 3
 
 
@@ -27,7 +27,8 @@ AllowCode = Annotated[
     typer.Option(
         "--allow-code",
         callback=_allow_code,
-        help="Run the code of solvers, rankers, metrics and objectives with names of the form package.module:name.",
+        help="Run the code of solvers, rankers, metrics and objectives with names of the form "
+        "package.module:name.",
     ),
 ]
 
@@ -39,7 +40,8 @@ ProblemName = Annotated[
 SolverName = Annotated[
     str | None,
     typer.Option(
-        help="Name of a solver, see moerank solvers; by default that of the problem file, else mofsrank."
+        help="Name of a solver, see moerank solvers; by default that of the problem file, "
+        "else mofsrank."
     ),
 ]
 
@@ -126,7 +128,8 @@ def read_settings(changes: Sequence[str]) -> dict[str, object]:
         key, equals, value = change.partition("=")
         if not equals or "." not in key:
             raise ValueError(
-                f"--set {change}: write --set STAGE.KEY=VALUE, such as --set ensemble.generations=50"
+                f"--set {change}: write --set STAGE.KEY=VALUE, "
+                "such as --set ensemble.generations=50"
             )
         try:
             settings[key] = tomllib.loads(f"value = {value}")["value"]

@@ -39,9 +39,8 @@ class CellProgress(_Bars):
 
     def __init__(self, states: Mapping[Any, str]) -> None:
         times = progress.TimeElapsedColumn(), progress.TimeRemainingColumn()
-        super().__init__(
-            progress.BarColumn(), progress.MofNCompleteColumn(), *times, _text("description")
-        )
+        count = progress.BarColumn(), progress.MofNCompleteColumn()
+        super().__init__(*count, *times, _text("description"))
         self._open = {cell for cell, state in states.items() if state == "open"}
         self._n_cells = len(states)
         self._begin = monotonic()
@@ -55,10 +54,8 @@ class CellProgress(_Bars):
         if cell not in self._open:
             return
         self._open.remove(cell)
-        n_done, label = (
-            self._n_cells - len(self._open),
-            f"{cell.label}{'' if succeeded else ': failed'}",
-        )
+        n_done = self._n_cells - len(self._open)
+        label = cell.label if succeeded else f"{cell.label}: failed"
         self._line(f"{n_done}/{self._n_cells} {label} (after {monotonic() - self._begin:.1f} s)")
         self.update(self._task, completed=n_done, description=printable(label))
 
@@ -75,7 +72,7 @@ class StageProgress(_Bars):
             _text("description"), progress.BarColumn(14), *times, _text("fields[text]")
         )
         self._bars: dict[str, progress.TaskID] = {}
-        self._stage = self._shown = ""
+        self._stage = self._status = ""
         self._begin = monotonic()
 
     def __call__(self, stage: str, fraction: float, text: str) -> None:
@@ -83,18 +80,16 @@ class StageProgress(_Bars):
         if stage != self._stage:
             self._end_stage()
             self._stage, self._begin = stage, monotonic()
-        self._shown = text
+        self._status = text
         if stage not in self._bars:
-            self._bars[stage] = self.add_task(
-                printable(stage.replace("_", " ")), total=1.0, text=""
-            )
+            title = printable(stage.replace("_", " "))
+            self._bars[stage] = self.add_task(title, total=1.0, text="")
         self.update(self._bars[stage], completed=fraction, text=printable(text))
 
     def _end_stage(self) -> None:
         if self._stage:
-            self._line(
-                f"{self._stage.replace('_', ' ')}: {self._shown} ({monotonic() - self._begin:.1f} s)"
-            )
+            seconds = f"{monotonic() - self._begin:.1f} s"
+            self._line(f"{self._stage.replace('_', ' ')}: {self._status} ({seconds})")
 
     def __exit__(self, *exception: Any) -> None:
         super().__exit__(*exception)
@@ -108,14 +103,12 @@ def _compiling() -> Iterator[Callable[[float], None]]:
 
 
 def compile_kernels(backends: Iterable[str] | None = None) -> None:
-    """Compile the kernels that searches with some backends call, or all, on all processors, if they are not on disk."""
+    """Compile the kernels of searches with some backends, or all kernels, on all processors; skip those on disk."""
     from loky import cpu_count
 
     from moerank.kernels.compiled import GROUPS, compile_ahead
 
-    groups = (
-        GROUPS
-        if backends is None
-        else {"front", *("steps" if b == "additive" else "pairs" for b in backends)}
-    )
+    groups = set(GROUPS)
+    if backends is not None:
+        groups = {"steps" if name == "additive" else "pairs" for name in backends} | {"front"}
     compile_ahead(groups, cpu_count(), _compiling)

@@ -1,14 +1,22 @@
 """The commands moerank report, plot and export, which turn results into reports, figures and models."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from moerank.checks import Parameters, check_choice
 from moerank.cli import options
 from moerank.cli.messages import notice, say
 from moerank.exports import formats
 from moerank.figures import FIGURES, RUN_FIGURES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from moerank.runs.result import Result
 
 REPORT_FILES = {
     "html": "report.html",
@@ -16,6 +24,19 @@ REPORT_FILES = {
     "csv": "report.csv",
     "pairs": "pairs.csv",
 }
+
+
+Exact = Annotated[
+    bool, typer.Option("--exact", help="For accuracy: exactly k features, not at most k.")
+]
+
+NoTitle = Annotated[
+    bool, typer.Option("--no-title", help="Leave out the title if a caption replaces it.")
+]
+
+Width = Annotated[float, typer.Option(min=40, help="Width in millimetres, such as 84.")]
+
+NewNames = Annotated[str, typer.Option(metavar="OLD=NEW,…", help="Other names for solvers.")]
 
 
 def report_command(
@@ -48,7 +69,6 @@ def report_command(
     moerank report results/study --format pairs
     moerank report results/study --reference rankrls --metrics NDCG@1,NDCG@5,MAP
     """
-    from moerank.checks import check_choice
     from moerank.cli.progress import StageProgress
     from moerank.files import escape_formula, prepare_folder, replace_file
     from moerank.reports.rendering import html_report, latex_report
@@ -90,14 +110,10 @@ def plot_command(
     x: Annotated[
         str | None, typer.Option("--x", help="Count for hypervolume: evaluations or trained.")
     ] = None,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="For accuracy: exactly k features, not at most k.")
-    ] = False,
-    no_title: Annotated[
-        bool, typer.Option("--no-title", help="Leave out the title if a caption replaces it.")
-    ] = False,
-    width: Annotated[float, typer.Option(min=40, help="Width in millimetres, such as 84.")] = 86.36,
-    names: Annotated[str, typer.Option(metavar="OLD=NEW,…", help="Other names for solvers.")] = "",
+    exact: Exact = False,
+    no_title: NoTitle = False,
+    width: Width = 86.36,
+    names: NewNames = "",
     out: Annotated[
         Path | None, typer.Option(help="File; its ending sets the format: png, pdf or svg.")
     ] = None,
@@ -117,31 +133,41 @@ def plot_command(
     moerank plot accuracy results/study --solvers mofsrank,fsmrank,gas-e
     moerank plot accuracy results/study --exact --no-title --width 84 --names mofsrank=MOFSRank
     """
-    from moerank.checks import check_choice
     from moerank.data.read import check_folder
-    from moerank.figures import figures_of, style
+    from moerank.figures.style import save_figure
     from moerank.runs.result import read_result
     from moerank.solvers import split
     from moerank.studies.study import Study
 
-    renamed = dict(text.rpartition("=")[::2] for text in split(names))
-    paper = {"title": not no_title, "width": width, "names": renamed}
-    further = {**({"exact": True} if exact else {}), **({} if x is None else {"count": x})}
+    new_names = dict(text.rpartition("=")[::2] for text in split(names))
+    paper = {"title": not no_title, "width": width, "names": new_names}
     check_folder(folder, "name the folder of a run or of a study")
-    if (result := read_result(folder)) is None:
+    result = read_result(folder)
+    if result is None:
         study = Study.load(folder)
+        settings: Parameters = {"exact": True} if exact else {}
+        if x is not None:
+            settings["count"] = x
         figure = study.plot(
-            name, problem, solvers=split(solvers), fold=fold, metric=metric, paper=paper, **further
+            name, problem, solvers=split(solvers), fold=fold, metric=metric, paper=paper, **settings
         )
         name = f"{name}-{problem or study.problems[0].name}"
-    elif further or problem or solvers or fold or metric:
+    elif exact or x or problem or solvers or fold or metric:
         raise ValueError(
             f"{folder} is one run; its figures take only --no-title, --width, --names and --out"
         )
     else:
-        check_choice(drawn := figures_of(result), figure=name)
-        figure = drawn[name].draw(result, paper)
-    notice(f"wrote {style.save_figure(figure, out or folder / f'{name}.png')}")
+        figure = _draw_run(result, name, paper)
+    path = save_figure(figure, out or folder / f"{name}.png")
+    notice(f"wrote {path}")
+
+
+def _draw_run(result: Result, name: str, paper: Parameters) -> Figure:
+    from moerank.figures import figures_of
+
+    figures = figures_of(result)
+    check_choice(figures, figure=name)
+    return figures[name].draw(result, paper)
 
 
 def export_command(
@@ -157,14 +183,15 @@ def export_command(
         int | None,
         typer.Option(
             min=1,
-            help="Number of the member in front.csv; by default the chosen one, the only one whose trees a run stores.",
+            help="Number of the member in front.csv; by default the chosen one, the only one whose "
+            "trees a run stores.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="File of the model; by default a name for each format, in the folder of the run (for a cell, the "
-            "current folder)."
+            help="File of the model; by default a name for each format, in the folder of the run "
+            "(for a cell, the current folder)."
         ),
     ] = None,
     features: Annotated[
@@ -208,28 +235,26 @@ def export_command(
     from moerank.runs.result import find_result
 
     file = formats.find_format(format_).file.format(name)
-    stored = find_result(result)
-    index = stored.chosen if member is None else member - 1
-    if index >= len(stored.front):
+    run = find_result(result)
+    index = run.chosen if member is None else member - 1
+    if index >= len(run.front):
         raise ValueError(
-            f"--member {member}: the front has {len(stored.front)} members, see front.csv"
+            f"--member {member}: the front has {len(run.front)} members, see front.csv"
         )
-    exported = stored.front[index]
-    if exported.weights is None and exported.trees is None and stored.best.trees is not None:
-        size = len(exported.features)
-        limit = f"run again with max_features = {size} in [features], or " * (
-            size < len(stored.best.features)
-        )
+    ranker = run.front[index]
+    if ranker.weights is None and ranker.trees is None and run.best.trees is not None:
+        size, limit = len(ranker.features), ""
+        if size < len(run.best.features):
+            limit = f"run again with max_features = {size} in [features], or "
         raise ValueError(
-            f"--member {member}: a run stores the trees of the chosen member only; {limit}fit the solver in Python, "
-            f"and call mr.export(solver, {format_!r}, member={index})"
+            f"--member {member}: a run stores the trees of the chosen member only; {limit}fit the "
+            f"solver in Python, and call mr.export(solver, {format_!r}, member={index})"
         )
     path = out or (result if result.is_dir() else Path()) / file
-    deployment = formats.export(stored.model(exported), format_, path, name=name, features=features)
-    which = (
-        f"member {index + 1} of {len(stored.front)}{', the chosen one' * (index == stored.chosen)}"
-    )
-    notice(
-        f"wrote {' and '.join(map(str, deployment.files))}: {which}, of {stored.solver} on {stored.problem}"
-    )
+    deployment = formats.export(run.model(ranker), format_, path, name=name, features=features)
+    files = " and ".join(map(str, deployment.files))
+    position = f"member {index + 1} of {len(run.front)}"
+    if index == run.chosen:
+        position += ", the chosen one"
+    notice(f"wrote {files}: {position}, of {run.solver} on {run.problem}")
     say(deployment.next_step)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -105,7 +106,7 @@ def run_command(
     )  # to tell two runs apart
     fast = fold.isdigit() and not (resume or again or trec or table or allow_code or as_json)
     is_quiet.set(quiet)
-    with interruptible(command if resume else [*command, "--resume"]):
+    with interruptible(*([] if resume else ["--resume"])):
         if fast and (stored := _stored(request, out, fold, seed)):
             folder, summary = stored
             remark(f"{folder} already holds the finished run (--again repeats it)")
@@ -167,7 +168,8 @@ def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
     for folder in folders:
         if foreign := [name for name in names if (folder / name).exists()]:
             raise ValueError(
-                f"{folder} holds {' and '.join(foreign)}, which no run wrote; choose another folder with --out"
+                f"{folder} holds {' and '.join(foreign)}, which no run wrote; "
+                "choose another folder with --out"
             )
 
 
@@ -274,47 +276,46 @@ def _next(result: Result, out: Path, command: list[str]) -> str:
     from moerank.exports.deployable import obstacles, refused_below_zero
     from moerank.exports.formats import FORMATS
 
-    rival, decision = (
-        ("", "none") if result.verdict is None else (result.verdict.rival, result.verdict.decision)
-    )
+    rival, decision = "", "none"
+    if result.verdict is not None:
+        rival, decision = result.verdict.rival, result.verdict.decision
     if result.leaks:
         return paragraph(
-            "Next: if that feature is known only afterwards, add it to exclude in [data], and run again"
+            "Next: if that feature is known only afterwards, "
+            "add it to exclude in [data], and run again"
         )
     if result.verdict is not None and result.verdict.no_better_than_chance:
         return "  Next: check which columns hold the labels and the queries, or label more queries"
     if decision == "limits":
         return "  Next: raise the limits in [features] of the problem file, and run again"
     if decision == "keep" or (rival and decision != "none"):
-        trees = rival or result.configuration["backend"]["name"] == "additive"
-        name, option = (
-            ("lambdamart", "--set=search.refit=lambdamart")
-            if trees
-            else ("additive", "--backend=additive")
-        )
-        same = [
-            x
-            for x, last in zip(command, ["", *command], strict=False)
-            if "--out" not in (last, x.split("=")[0])
-        ]
-        again = shlex.join([*same, option, "--out", f"{out}-{name}"])
         if not result.configuration["search"].get("refit"):
-            return (
-                f"  Next: {'label more queries, or ' * (not rival)}try another ranker:\n  {again}"
-            )
+            label = "" if rival else "label more queries, or "
+            again = _with_another_ranker(result, out, command)
+            return f"  Next: {label}try another ranker:\n  {again}"
         if decision == "keep":
             return "  Next: label more queries"
-    first, *_ = FORMATS
     model = result.model(result.best)
     if reasons := obstacles(model):
         return "\n".join(f"  No export: {reason}." for reason in reasons)
+    label = ""
+    if decision == "try":
+        label = "label more queries, so that 30 or more validation queries decide, or\n  "
+    export = shlex.join(["moerank", "export", str(out), "--format", next(iter(FORMATS))])
     remarks = [f"  {text}." for text in refused_below_zero(model.negative)]
-    more = "label more queries, so that 30 or more validation queries decide, or\n  " * (
-        decision == "try"
-    )
-    return "\n".join(
-        [
-            f"  Next: {more}{shlex.join(['moerank', 'export', str(out), '--format', first])}",
-            *remarks,
-        ]
-    )
+    return "\n".join([f"  Next: {label}{export}", *remarks])
+
+
+def _with_another_ranker(result: Result, out: Path, command: list[str]) -> str:
+    """Return the command with the additive ranker, or with LambdaMART where that is better or the former was used."""
+    name, option = "additive", "--backend=additive"
+    if (result.verdict and result.verdict.rival) or result.configuration["backend"][
+        "name"
+    ] == "additive":
+        name, option = "lambdamart", "--set=search.refit=lambdamart"
+    words = [
+        word
+        for previous, word in pairwise(["", *command])
+        if "--out" not in (previous, word.partition("=")[0])
+    ]
+    return shlex.join([*words, option, "--out", f"{out}-{name}"])

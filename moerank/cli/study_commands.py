@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,21 +20,24 @@ def study_command(
     solvers: Annotated[
         str,
         typer.Option(
-            help="Solvers separated by commas, or all; give parameters in brackets: NAME\\[key=value]."
+            help="Solvers separated by commas, or all; give parameters in brackets: "
+            "NAME\\[key=value]."
         ),
     ] = "",
     ablate: Annotated[
         str | None,
         typer.Option(
             metavar="SOLVER",
-            help="Add mofsrank or another search of its family, and variants without one of its parts.",
+            help="Add mofsrank or another search of its family, and variants without one of its "
+            "parts.",
         ),
     ] = None,
     without: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PART",
-            help="Part that a variant of --ablate leaves out; by default stages and adaptive mutation. Repeatable.",
+            help="Part that a variant of --ablate leaves out; by default stages and adaptive "
+            "mutation. Repeatable.",
         ),
     ] = None,
     seeds: Annotated[
@@ -78,31 +80,28 @@ def study_command(
     moerank study planted --solvers mofsrank --set ensemble.generations=50 --quiet
     """
     is_quiet.set(quiet)
-    with interruptible(["moerank", *sys.argv[1:]]):
+    with interruptible():
         from moerank.runs.solver import ablations
         from moerank.solvers import split
         from moerank.studies.study import Study
 
-        names = split(solvers)
         if without and not ablate:
             raise ValueError(
                 "--without leaves out a part of the solver of --ablate; add --ablate mofsrank"
             )
-        settings, numbers = options.read_settings(set_ or []), options.fold_numbers(folds)
-        parts = ablations(ablate, without or ()) if ablate else {}
-        planned = Study(
+        study = Study(
             problems,
-            names,
+            split(solvers),
             out,
-            folds=numbers,
+            folds=options.fold_numbers(folds),
             seeds=seeds,
             data=data,
-            settings=settings,
-            ablate=parts,
+            settings=options.read_settings(set_ or []),
+            ablate=ablations(ablate, without or ()) if ablate else {},
         )
-        _run(planned, workers, dask, retry_failed=retry_failed)
-        _show_results(planned, as_json=as_json)
-        if planned.failures():
+        _run(study, workers, dask, retry_failed=retry_failed)
+        _show_results(study, as_json=as_json)
+        if study.failures():
             raise typer.Exit(1)
 
 
@@ -115,9 +114,8 @@ def _run(study: "Study", workers: int, dask: str | None, *, retry_failed: bool) 
     if "open" in states.values() and dask is None:
         compile_kernels(problem.backend.name for problem in study.problems)
     with CellProgress(states) as progress, warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message=".* cells failed"
-        )  # they are shown below the results
+        # The failures are shown below the results.
+        warnings.filterwarnings("ignore", message=".* cells failed")
         study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress)
 
 
@@ -195,9 +193,8 @@ def searches_command(
     with CellProgress(dict.fromkeys(study.cells(), "open")) as progress:
         study.run(workers=workers, dask=dask, done=progress)
     if study.runs():
-        say(
-            f"hypervolume share, median (interquartile range), sign and A12\n\n{study.table().to_string()}\n"
-        )
+        title = "hypervolume share, median (interquartile range), sign and A12"
+        say(f"{title}\n\n{study.table().to_string()}\n")
         for sentence in study.sentences():
             say(sentence)
         say(f"wrote {study.report()}")
