@@ -47,12 +47,12 @@ def paired_differences(values: ArrayLike, reference: ArrayLike) -> Vector:
     return np.where(np.abs(a - b) <= _rounding(a, b), 0.0, a - b)
 
 
-def of_differing(differences: Array, can_differ: Mask, weights: Vector | None = None) -> Array:
+def select_differing(differences: Array, can_differ: Mask, weights: Vector | None = None) -> Array:
     """Return the differences (n_queries, …) of the queries that can differ, scaled so that their mean is weighted.
 
     `differences` are multiplied by the weights of the queries over the mean weight of all queries.
 
-    >>> of_differing(np.array([0.25, 0.5, 0.0]), np.array([True, True, False]), np.array([1.0, 3.0, 2.0])).tolist()
+    >>> select_differing(np.array([0.25, 0.5, 0.0]), np.array([True, True, False]), np.array([1.0, 3.0, 2.0])).tolist()
     [0.25, 0.5]
     """
     if weights is None or not can_differ.any():

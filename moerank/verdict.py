@@ -294,7 +294,7 @@ def judge(
         part=part,
         metric=metric,
         n_queries=len(differences),
-        differences=tuple(statistics.of_differing(differences, differs, weights).tolist()),
+        differences=tuple(statistics.select_differing(differences, differs, weights).tolist()),
         n_features=int(n_features),
         n_allowed=int(n_allowed),
         margin=margin,

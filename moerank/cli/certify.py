@@ -1,6 +1,7 @@
 """The commands moerank certify, judge and stability, which tell how far to trust a result."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -167,7 +168,7 @@ def stability_command(
     out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"
     prepare_folder(out)
     memo = out / "stability.memo"
-    with interruptible():
+    with interruptible(["moerank", *sys.argv[1:]]):
         compile_kernels([chosen.backend.name])
         with StageProgress() as progress:
             measured = measure(

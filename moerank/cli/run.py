@@ -106,7 +106,7 @@ def run_command(
     )  # to tell two runs apart
     fast = fold.isdigit() and not (resume or again or trec or table or allow_code or as_json)
     is_quiet.set(quiet)
-    with interruptible(*([] if resume else ["--resume"])):
+    with interruptible(command if resume else [*command, "--resume"]):
         if fast and (stored := _stored(request, out, fold, seed)):
             folder, summary = stored
             remark(f"{folder} already holds the finished run (--again repeats it)")

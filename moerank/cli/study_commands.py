@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -80,7 +81,7 @@ def study_command(
     moerank study planted --solvers mofsrank --set ensemble.generations=50 --quiet
     """
     is_quiet.set(quiet)
-    with interruptible():
+    with interruptible(["moerank", *sys.argv[1:]]):
         from moerank.runs.solver import ablations
         from moerank.solvers import split
         from moerank.studies.study import Study

@@ -458,7 +458,7 @@ class Measured(NamedTuple):
     @property
     def differences(self) -> Matrix:
         """Member − reference, on the queries that can differ."""
-        return statistics.of_differing(
+        return statistics.select_differing(
             self.members - self.reference[:, None], self.can_differ, self.weights
         )
 
