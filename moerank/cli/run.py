@@ -25,6 +25,38 @@ if TYPE_CHECKING:
     from moerank.runs.result import Result
 
 
+FoldNumbers = Annotated[
+    str, typer.Option(help="Fold numbers, from 1, separated by commas, or all.")
+]
+
+Backend = Annotated[
+    str | None,
+    typer.Option(help="Ranker that evaluates individuals; by default that of the problem."),
+]
+
+ResultFolder = Annotated[
+    Path | None,
+    typer.Option(help="Folder for the results; by default results/PROBLEM-foldF-seedS."),
+]
+
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Continue an interrupted run in its folder.")
+]
+
+Again = Annotated[bool, typer.Option("--again", help="Run again even if the run is finished.")]
+
+Trec = Annotated[
+    bool,
+    typer.Option(
+        "--trec",
+        help="Write the ranking of the test queries to test.run, labels to test.qrels.",
+    ),
+]
+
+AllSets = Annotated[
+    bool, typer.Option("--table", help="Print all sets of features and baselines too.")
+]
+
 TREC = ("test.qrels", "test.run")
 
 FRONT_FIGURE = "front.png"  # moerank plot draws the other figures of a run
@@ -36,38 +68,18 @@ SUMMARY = "decision.json"
 def run_command(
     problem: options.ProblemName,
     data: options.Data = None,
-    fold: Annotated[
-        str, typer.Option(help="Fold numbers, from 1, separated by commas, or all.")
-    ] = "1",
+    fold: FoldNumbers = "1",
     solver: options.SolverName = None,
-    backend: Annotated[
-        str | None,
-        typer.Option(help="Ranker that evaluates individuals; by default that of the problem."),
-    ] = None,
+    backend: Backend = None,
     set_: options.Settings = None,
     seed: options.Seed = 0,
     workers: options.Workers = options.N_PROCESSORS,
     dask: options.Dask = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the results; by default results/PROBLEM-foldF-seedS."),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue an interrupted run in its folder.")
-    ] = False,
-    again: Annotated[
-        bool, typer.Option("--again", help="Run again even if the run is finished.")
-    ] = False,
-    trec: Annotated[
-        bool,
-        typer.Option(
-            "--trec",
-            help="Write the ranking of the test queries to test.run, labels to test.qrels.",
-        ),
-    ] = False,
-    table: Annotated[
-        bool, typer.Option("--table", help="Print all sets of features and baselines too.")
-    ] = False,
+    out: ResultFolder = None,
+    resume: Resume = False,
+    again: Again = False,
+    trec: Trec = False,
+    table: AllSets = False,
     allow_code: options.AllowCode = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
@@ -143,8 +155,9 @@ def run_command(
             runs = partial(
                 run_folds, chosen, method, folders, seed, data, workers=evaluators, say=remark
             )
-            shown = "" if several or as_json or quiet else "table" if table else "decision"
-            results = _run_and_draw(partial(runs, resume=resume, again=again), folders, shown)
+            runs = partial(runs, resume=resume, again=again)
+            is_printed = not (several or as_json or quiet)
+            results = _run_and_draw(runs, folders, is_printed=is_printed, table=table)
         for result in results if trec else ():
             write_trec(result, tests[result.fold], folders[result.fold])
         if several:
@@ -203,9 +216,13 @@ def _stored(request: str, out: Path | None, fold: str, seed: int) -> tuple[Path,
 
 
 def _run_and_draw(
-    runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path], shown: str
+    runs: Callable[..., Iterator[Result]],
+    folders: Mapping[int, Path],
+    *,
+    is_printed: bool,
+    table: bool,
 ) -> list[Result]:
-    """Run the folds; once the result of each is on disk, show the "decision" or the "table" as well; draw the front."""
+    """Run the folds. Once a result is on disk, print it, with all its sets for `table`, and draw its front."""
     from moerank.cli.progress import StageProgress
     from moerank.cli.tables import decision, front_table, output
     from moerank.figures import RUN_FIGURES
@@ -220,9 +237,9 @@ def _run_and_draw(
         for result in runs(progress=begin):
             status.stop()
             results.append(result)
-            if shown == "table":
+            if is_printed and table:
                 output().print(front_table(result))
-            if shown:
+            if is_printed:
                 say(decision(result))
             from moerank.figures.style import save_figure  # only now, because it loads matplotlib
 
@@ -235,12 +252,12 @@ def _show_folds(results: list[Result], out: Path, *, as_json: bool) -> None:
     from moerank.cli.tables import output, paragraph, study_table
     from moerank.studies.results import Results
 
-    every = Results(results).with_baselines()
+    runs = Results(results).with_baselines()
     if as_json:
-        options.print_json(json.loads(every.frame.to_json(orient="records", double_precision=15)))
+        options.print_json(json.loads(runs.frame.to_json(orient="records", double_precision=15)))
         return
     if not is_quiet.get():
-        table, finding = study_table(every)
+        table, finding = study_table(runs)
         output().print(table)
         say(paragraph(finding))
     say(f"Wrote to {out}: {', '.join(f'fold{result.fold}' for result in results)}")
