@@ -36,7 +36,7 @@ from moerank.kernels.counted_ranks import (
     normalised_gain,
     sum_over_queries,
 )
-from moerank.kernels.linear_gain import few_ranks, gain_of_linear
+from moerank.kernels.linear_gain import gain_of_linear, gain_plan
 from moerank.kernels.scores import linear_scores, values_by_blocks
 from moerank.solvers import is_code, load_code, plugins
 
@@ -256,7 +256,7 @@ class _CountedMetric(Metric):
     def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         # The kernels that count up to rank 16 compute gains only.
         plan, workers = self._plan_of(data), cap_workers(workers)
-        short_plan = few_ranks(*plan) if self._kernel is normalised_gain else None
+        short_plan = gain_plan(*plan) if self._kernel is normalised_gain else None
         if short_plan is None:
             n_blocks = workers * -(-data.n_documents // (workers * SCORED_BLOCK))
             blocks = list(data.query_blocks(-(-data.n_documents // n_blocks)))

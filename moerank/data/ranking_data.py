@@ -507,6 +507,6 @@ def n_pairs_of_documents(data: RankingData, masks: Mask) -> Integers:
     runs, counts = data.label_runs, np.zeros(len(masks), np.int64)
     for number, mask in enumerate(masks):
         size = np.bincount(runs.run[mask], minlength=len(runs.n_worse))
-        together = np.add.reduceat(size, runs.first[:-1])
+        together = np.add.reduceat(size, runs.query_begin[:-1])
         counts[number] = (together @ together - size @ size) // 2
     return counts

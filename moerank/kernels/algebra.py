@@ -1,7 +1,7 @@
 """Products, moments of preference pairs, and systems of feature subsets, with the same bits on every processor.
 
-A linear algebra library chooses its code, and with it the order of a sum, by the processor. Here sums are in order of
-the rows, and NumPy's `einsum` uses no such library.
+A linear algebra library chooses its code, and with it the order of a sum, by the processor. Here each sum is in order
+of the rows, and NumPy's `einsum` uses no such library.
 """
 
 from typing import Any
@@ -12,17 +12,17 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, fused, lanes, load, spread, store
 
-# Numbers of a vector, and rows of a panel.
+# Numbers in a vector, and rows in a panel.
 VECTOR_WIDTH = lanes(np.float64)
 
-# Panels that read the same numbers while these stay in the second level of the cache.
+# Panels that are processed together; the numbers that they share stay in the level-2 cache.
 PANELS_ABREAST = 8
 
-# Entries and queries of a block that stays in the second level of the cache.
+# Entries and queries of a block that fits the level-2 cache.
 ENTRIES_ABREAST, QUERY_BLOCK = 256, 512
 
 # Share of a diagonal entry that replaces a pivot lost in rounding, such as that of two equal features.
-LEAST_PIVOT = 1e-15
+MIN_PIVOT = 1e-15
 
 
 def product(A: Matrix, x: Matrix) -> Matrix:
@@ -33,7 +33,7 @@ def product(A: Matrix, x: Matrix) -> Matrix:
 def square(A: Matrix) -> Matrix:
     """Return A Aᵀ, shape (n_features, n_features), for A (n_features, n_documents).
 
-    It is summed document after document, in O(n_features² · n_documents).
+    Sums are in order of the documents. O(n_features² · n_documents).
     """
     n_features, n_documents = A.shape
     n_vectors = -(-n_features // VECTOR_WIDTH)
@@ -56,7 +56,7 @@ def plus_ridge(A: Matrix, alpha: float) -> Matrix:
 
 @kernel
 def _write_square(panels: Matrix, total: Matrix) -> None:
-    """Write A Aᵀ to `total`, which is 0; for each eight rows of A, `panels` has its columns in order."""
+    """Write A Aᵀ to `total`, which is 0; `panels` has the columns of each eight rows of A, in order."""
     flat, n_vectors = panels.reshape(-1), total.shape[1] // VECTOR_WIDTH
     n, target = len(panels) // n_vectors, total.reshape(-1, VECTOR_WIDTH)
     for begin in range(0, n_vectors, PANELS_ABREAST):
@@ -66,17 +66,17 @@ def _write_square(panels: Matrix, total: Matrix) -> None:
                 subtract_products(
                     flat, at, VECTOR_WIDTH, panels, v * n, 1, n, target, row, n_vectors
                 )
-    for i in range(len(total)):  # the upper triangle has the sums with the other sign
+    for i in range(len(total)):  # the upper triangle has the negative sums
         for j in range(i, len(total)):
             total[i, j] = total[j, i] = 0.0 - total[i, j]
 
 
 @kernel
 def subtract_products(
-    left: Vector,
+    scalars: Vector,
     at: int,
     stride: int,
-    right: Matrix,
+    vectors: Matrix,
     v: int,
     step: int,
     n: int,
@@ -84,23 +84,23 @@ def subtract_products(
     row: int,
     down: int,
 ) -> None:
-    """Subtract Σ_k of eight numbers of `left` times a vector of `right` from eight vectors of `target`.
+    """Subtract Σ_k of eight numbers of `scalars` times a vector of `vectors` from eight vectors of `target`.
 
-    The k-th numbers begin at ``at + k · stride``, the vector is ``v + k · step``, and the first row of the target is
-    `row`; the next ones are `down` on.
+    The k-th numbers begin at ``at + k · stride``, the k-th vector is ``v + k · step``, and the vectors of the target
+    are ``row``, ``row + down``, ….
     """
     a = b = c = d = e = f = g = h = spread(0.0)
     for k in range(n):
-        y = load(right, v + k * step)
+        y = load(vectors, v + k * step)
         x = at + k * stride
-        a = fused(spread(left[np.uint64(x)]), y, a)
-        b = fused(spread(left[np.uint64(x + 1)]), y, b)
-        c = fused(spread(left[np.uint64(x + 2)]), y, c)
-        d = fused(spread(left[np.uint64(x + 3)]), y, d)
-        e = fused(spread(left[np.uint64(x + 4)]), y, e)
-        f = fused(spread(left[np.uint64(x + 5)]), y, f)
-        g = fused(spread(left[np.uint64(x + 6)]), y, g)
-        h = fused(spread(left[np.uint64(x + 7)]), y, h)
+        a = fused(spread(scalars[np.uint64(x)]), y, a)
+        b = fused(spread(scalars[np.uint64(x + 1)]), y, b)
+        c = fused(spread(scalars[np.uint64(x + 2)]), y, c)
+        d = fused(spread(scalars[np.uint64(x + 3)]), y, d)
+        e = fused(spread(scalars[np.uint64(x + 4)]), y, e)
+        f = fused(spread(scalars[np.uint64(x + 5)]), y, f)
+        g = fused(spread(scalars[np.uint64(x + 6)]), y, g)
+        h = fused(spread(scalars[np.uint64(x + 7)]), y, h)
     store(target, row, load(target, row) - a)
     store(target, row + down, load(target, row + down) - b)
     store(target, row + 2 * down, load(target, row + 2 * down) - c)
@@ -122,7 +122,7 @@ def dot(a: Vector, b: Vector) -> float:
 
 @kernel
 def positions(mask: Mask) -> Integers:
-    """Return the positions of the true entries; `np.flatnonzero` takes twice as long to compile."""
+    """Return the indices of the true entries; `np.flatnonzero` takes twice as long to compile."""
     index = np.empty(len(mask), np.int64)
     n = 0
     for i in range(len(mask)):
@@ -134,7 +134,7 @@ def positions(mask: Mask) -> Integers:
 
 @kernel
 def largest(values: Vector | Integers) -> Any:
-    """Return the largest of some numbers; ``values.max()`` takes half a second longer to compile."""
+    """Return the largest number; ``values.max()`` takes half a second longer to compile."""
     best = values[0]
     for value in values:
         best = max(best, value)
@@ -143,9 +143,9 @@ def largest(values: Vector | Integers) -> Any:
 
 @kernel
 def factorise(B: Matrix, feature_mask: Mask) -> Matrix:
-    """Return the Cholesky factors (lanes, n_features, n_features) of B on each row of the mask, packed top left.
+    """Return the Cholesky factor of B on each row of the mask, in the top left corner of (n_features, n_features).
 
-    Equal neighbouring rows share the work. Complexity: O(k³ / 3) for a row with k features.
+    Shape (lanes, n_features, n_features). Equal neighbouring rows share the work. O(k³ / 3) for a row with k features.
     """
     lanes, n_features = feature_mask.shape
     factors = np.zeros((lanes, n_features, n_features))
@@ -160,21 +160,21 @@ def factorise(B: Matrix, feature_mask: Mask) -> Matrix:
 
 
 @kernel
-def _factor_one(B: Matrix, chosen: Integers, L: Matrix) -> None:
-    for i in range(len(chosen)):
+def _factor_one(B: Matrix, features: Integers, L: Matrix) -> None:
+    for i in range(len(features)):
         for j in range(i + 1):
-            total = B[chosen[i], chosen[j]]
+            total = B[features[i], features[j]]
             for k in range(j):
                 total -= L[i, k] * L[j, k]
             if i == j and total <= 0.0:  # lost in rounding
-                total = LEAST_PIVOT * B[chosen[i], chosen[i]]
+                total = MIN_PIVOT * B[features[i], features[i]]
             L[i, j] = np.sqrt(total) if i == j else total / L[j, j]
 
 
 @kernel
-def solve(L: Matrix, chosen: Mask, b: Vector, x: Vector) -> None:
-    """Solve B x = b on the chosen features, given the factor of B there; x is set to 0 elsewhere. O(k²)."""
-    index = positions(chosen)
+def solve(L: Matrix, feature_mask: Mask, b: Vector, x: Vector) -> None:
+    """Solve B x = b on the features of the mask, given the factor of B there; x is set to 0 elsewhere. O(k²)."""
+    index = positions(feature_mask)
     x[:] = 0.0
     for i in range(len(index)):
         total = b[index[i]]
@@ -190,7 +190,7 @@ def solve(L: Matrix, chosen: Mask, b: Vector, x: Vector) -> None:
 
 @kernel
 def ridge_subsets(B: Matrix, rhs: Matrix, feature_mask: Mask) -> Matrix:
-    """Return the solutions of systems B (n_systems, n_features, n_features) on each feature subset, 0 off it.
+    """Return the solutions of the systems B (n_systems, n_features, n_features) on each feature subset, 0 elsewhere.
 
     Shape (n_individuals · n_systems, n_features), the systems of an individual one after the other. `rhs` has the shape
     (n_systems, n_features). O(n_individuals · n_systems · k³ / 3).
@@ -198,14 +198,14 @@ def ridge_subsets(B: Matrix, rhs: Matrix, feature_mask: Mask) -> Matrix:
     n_individuals, n_features = feature_mask.shape
     n_systems = len(B)
     W = np.zeros((n_individuals * n_systems, n_features))
-    most = 0
+    max_size = 0
     for row in range(n_individuals):
-        most = max(most, len(positions(feature_mask[row])))
-    L = np.empty((most, most))
+        max_size = max(max_size, len(positions(feature_mask[row])))
+    L = np.empty((max_size, max_size))
     for row in range(n_individuals):
-        chosen = positions(feature_mask[row])
+        features = positions(feature_mask[row])
         for system in range(n_systems):
-            _factor_one(B[system], chosen, L)
+            _factor_one(B[system], features, L)
             solve(L, feature_mask[row], rhs[system], W[row * n_systems + system])
     return W
 
@@ -214,17 +214,17 @@ def ridge_subsets(B: Matrix, rhs: Matrix, feature_mask: Mask) -> Matrix:
 def sums_over_queries(packed: Floats, query_mask: Mask) -> Matrix:
     """Return Σ of the rows of `packed` (n_queries, n_entries) that each row of `query_mask` keeps.
 
-    Shape (n_individuals, n_entries), summed in double precision in order of query. O(n_individuals · n_queries ·
-    n_entries); queries that an individual leaves out cost nothing.
+    Shape (n_individuals, n_entries), summed in double precision in order of the queries. O(n_individuals · n_queries ·
+    n_entries); queries that an individual leaves out take no time.
     """
     n_queries, n_entries = packed.shape
     sums = np.zeros((len(query_mask), n_entries))
-    for first in range(0, n_queries, QUERY_BLOCK):
-        last = min(first + QUERY_BLOCK, n_queries)
+    for query_begin in range(0, n_queries, QUERY_BLOCK):
+        query_end = min(query_begin + QUERY_BLOCK, n_queries)
         for begin in range(0, n_entries, ENTRIES_ABREAST):
             end = min(begin + ENTRIES_ABREAST, n_entries)
             for individual in range(len(query_mask)):
-                for q in range(first, last):
+                for q in range(query_begin, query_end):
                     if query_mask[individual, q]:
                         for entry in range(begin, end):
                             sums[individual, entry] += packed[q, entry]
@@ -235,7 +235,7 @@ def sums_over_queries(packed: Floats, query_mask: Mask) -> Matrix:
 def centred_stack(
     flat: Floats,
     stride: int,
-    first: int,
+    start: int,
     offsets: Integers,
     run: Integers,
     n_runs: int,
@@ -245,10 +245,10 @@ def centred_stack(
 ) -> None:
     """Centre documents in their queries, and fill the stack whose square is the sum over their preference pairs.
 
-    Sums are taken document after document. Eight features go side by side to hide the latency of an addition.
+    Sums are in order of the documents. Eight features are processed side by side to hide the latency of an addition.
 
-    flat : has the value of feature f of document i at ``f · stride + first + i``
-    offsets : (n_queries + 1,), where the block's queries begin, from 0
+    flat : has the value of feature f of document i at ``f · stride + start + i``
+    offsets : (n_queries + 1,), where the queries of the block begin, from 0
     run : (n_documents,), the run of each document, from 0 to ``n_runs - 1``
     root_degree : (n_documents,), √ of the number of pairs of each document
     stack : (n_features, n_documents + n_runs), or larger
@@ -271,11 +271,10 @@ def centred_stack(
             begin = offsets[q]
             size = offsets[q + 1] - begin
             for c in range(width):
-                base = (f + c) * stride + first + begin
+                base = (f + c) * stride + start + begin
                 for k in range(size):
-                    tile[k, c] = flat[
-                        np.uint64(base + k)
-                    ]  # unsigned numbers need no test for a place from the end
+                    # An unsigned index is not tested for being negative.
+                    tile[k, c] = flat[np.uint64(base + k)]
             head = load(tile, 0)
             total = zero
             constant = zero >= zero
@@ -292,7 +291,7 @@ def centred_stack(
                 r = run[np.uint64(begin + k)]
                 store(sums, r, load(sums, r) + (load(tile, k) - centre))
             for c in range(width):
-                base = (f + c) * stride + first + begin
+                base = (f + c) * stride + start + begin
                 for k in range(size):
                     i = np.uint64(begin + k)
                     stack[f + c, i] = (flat[np.uint64(base + k)] - mean[0, c]) * root_degree[i]

@@ -1,16 +1,15 @@
 """Ranking metrics of many individuals at once, by counting instead of sorting, and most violated rankings.
 
-A relevant document's rank is one more than the number of documents above it, counted for `LANES` individuals with one
-vector comparison per document; equal scores rank in order of row. The gain of the document is written to its rank and
-the measure is read off in order of rank. So rankings that differ only in documents of equal label have the same value
-to the last bit, whatever else is in the batch.
+The rank of a relevant document is one more than the number of documents above it. One vector comparison per document
+counts them for `LANES` individuals; equal scores rank in order of the rows. The gain of the document is written to its
+rank, and the metric sums the gains in order of rank. So rankings that differ only in documents of equal label have the
+same value to the last bit, whatever else is in the batch.
 
 Most documents need not be counted. Deal the documents of a query into `depth` groups: `depth` documents, the best of
 each group, reach the smallest of the groups' best scores. Documents below this floor for all individuals of the block
-are left out. `ndcg` defines in plain numpy what `normalised_gain` computes.
+are left out.
 """
 
-from itertools import pairwise
 from operator import ge, gt
 from typing import Any, TypeAlias
 
@@ -21,27 +20,11 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.tiles import longest_query
 
-# Individuals per block. Loops over them have this constant length, which the compiler turns into vectors.
+# Individuals per block. The compiler vectorises the loops over them, because their length is constant.
 LANES = 16
 
-# Buffers for a query: scores and gains of the documents that may count, and the gains by rank.
+# Buffers for a query: scores and gains of the candidates, and gains by rank.
 Room: TypeAlias = tuple[Matrix, Vector, Matrix]
-
-
-def ndcg(y: Integers, offsets: Integers, scores: Matrix, k: int) -> Matrix:
-    """Return the usual NDCG@k of each query and individual, (n_queries, n_individuals): the definition, in plain numpy.
-
-    The kernels of this room compute the same by counting. `scores` has the shape (n_documents, n_individuals).
-    """
-    values = np.zeros((len(offsets) - 1, scores.shape[1]))
-    for q, (begin, end) in enumerate(pairwise(offsets)):
-        gains = 2.0 ** y[begin:end] - 1.0
-        ideal = np.sort(gains)[::-1][:k]
-        discount = 1.0 / np.log2(np.arange(2, len(ideal) + 2))
-        if ideal.sum() > 0:
-            order = np.argsort(-scores[begin:end], axis=0, kind="stable")[:k]
-            values[q] = discount @ gains[order] / (discount @ ideal)
-    return values
 
 
 @kernel
@@ -55,7 +38,7 @@ def normalised_gain(
     ideal: Vector,
     ideal_first: Integers,
 ) -> Matrix:
-    """Return the discounted cumulated gain over its ideal value, averaged over the last depths of each query.
+    """Return the discounted cumulated gain over its ideal value, averaged over the last ranks of each query.
 
     Shape (n_queries, n_individuals), 0 where a query does not count. O(n_individuals · Σ_q n_relevant · n_documents) at
     worst, O(n_individuals · Σ_q n_documents) where the individuals of a block rank alike and `depth` is small.
@@ -63,10 +46,10 @@ def normalised_gain(
     scores : (n_documents, n_individuals), C-contiguous, finite, or −∞ for a document that has no rank
     offsets : (n_queries + 1,); query q has the rows ``offsets[q]`` to ``offsets[q + 1]``
     query : (n_counted,), the queries that can have a value other than 0
-    gain : (n_documents,), what each document adds at discount 1: 0 for an irrelevant one, else positive
+    gain : (n_documents,), the gain of each document at discount 1: 0 if it is irrelevant, else positive
     discount : (max(depth),) or longer, the weight of each rank
     depth : (n_counted,), the last rank that counts, between 1 and the number of documents of the query
-    ideal : (ideal_first[-1],), divisors of the cumulated gain at each averaged depth, of which `depth` is the last
+    ideal : (ideal_first[-1],), divisors of the cumulated gain at each averaged rank, of which `depth` is the last
     ideal_first : (n_counted + 1,), where the entries of each counted query begin in `ideal`
     """
     n_individuals = scores.shape[1]
@@ -77,8 +60,8 @@ def normalised_gain(
     room = _room(offsets, query)
     placed = room[2]
     cumulated, total = np.empty(LANES), np.empty(LANES)
-    for first in range(0, n_individuals, LANES):
-        column = min(first, table.shape[1] - LANES)
+    for block in range(0, n_individuals, LANES):
+        column = min(block, table.shape[1] - LANES)
         for c in range(len(query)):
             begin, end = offsets[query[c]], offsets[query[c] + 1]
             _place_gains(table, column, begin, end, gain, depth[c], room)
@@ -113,8 +96,8 @@ def average_precision(
     room = _room(offsets, query)
     placed = room[2]
     hits, total = np.empty(LANES), np.empty(LANES)
-    for first in range(0, n_individuals, LANES):
-        column = min(first, table.shape[1] - LANES)
+    for block in range(0, n_individuals, LANES):
+        column = min(block, table.shape[1] - LANES)
         for q in query:
             begin, end = offsets[q], offsets[q + 1]
             n_relevant = relevance[begin:end].sum()
@@ -131,14 +114,14 @@ def average_precision(
 
 
 def sum_over_queries(values: Matrix) -> Vector:
-    """Return the sum over the rows, added one by one."""
+    """Return the sum over the rows, in order."""
     values = np.ascontiguousarray(values, np.float64)
-    # NumPy adds up the rows of a table in C order one after the other, but halves a single column again and again.
+    # NumPy sums the rows of a table in C order one after the other, but a single column pairwise.
     return values.sum(axis=0) if values.shape[1] > 1 else values.cumsum()[-1:]
 
 
 def mean_over_queries(values: Matrix) -> Vector:
-    """Return the mean over the rows, added one by one."""
+    """Return the mean over the rows, summed in order."""
     return sum_over_queries(values) / len(values)
 
 
@@ -188,7 +171,7 @@ def _place_gains(
 def _copy_candidates(
     table: Matrix, column: int, begin: int, end: int, gain: Vector, depth: int, room: Room
 ) -> int:
-    """Copy the documents that may stand in the first `depth` ranks of some individual, and return their number."""
+    """Copy the documents that may be in the first `depth` ranks of some individual, and return their number."""
     candidates, candidate_gain, _ = room
     floor = np.full(LANES, np.inf)
     best = np.empty(LANES)
@@ -212,17 +195,18 @@ def _copy_candidates(
     return n_candidates
 
 
-# Not cached: its signature has the address of the function `stands`, which differs between processes. Callers are.
+# Not cached: its signature contains the address of the function `stands`, which differs between processes. Its callers
+# are cached.
 @njit(nogil=True)
 def _count(rows: Vector, stands: Any, score: Vector, count: Integers) -> None:
-    """Count in each lane the rows with ``stands(row, score)``, four at a time to keep the counts in registers."""
+    """Add the number of rows with ``stands(row, score)`` to each lane of `count`, four rows at a time."""
     n_full = len(rows) // 4 * 4
     for j in range(0, n_full, 4):
         for lane in range(LANES):
             s = score[lane]
-            first, second = stands(rows[j, lane], s), stands(rows[j + 1, lane], s)
-            third, fourth = stands(rows[j + 2, lane], s), stands(rows[j + 3, lane], s)
-            count[lane] += first + second + third + fourth
+            a, b = stands(rows[j, lane], s), stands(rows[j + 1, lane], s)
+            c, d = stands(rows[j + 2, lane], s), stands(rows[j + 3, lane], s)
+            count[lane] += a + b + c + d
     for j in range(n_full, len(rows)):
         for lane in range(LANES):
             count[lane] += stands(rows[j, lane], score[lane])
@@ -238,9 +222,8 @@ def most_violated_rankings(
 
         Ψ(π) = 1 / (|R| |N|) Σ_{i ∈ R} Σ_{j ∈ N} ± (xᵢ − xⱼ),   + where π has i above j.
 
-    Documents of one kind stand in the order of their scores. Each irrelevant document, from the best on, goes to its
-    own best position among the relevant ones. A worse one never belongs above a better one, so these positions form a
-    ranking.
+    Documents of one kind are ordered by score. Each irrelevant document, from the best on, takes its best position
+    among the relevant ones. A worse one never belongs above a better one, so these positions form a ranking.
 
     `coefficients` (n_documents,) receives the factors of x in Ψ(perfect ranking) − Ψ(π), query by query, and `losses`
     (n_queries,) 1 − AP(π); both are 0 in queries without documents of both kinds. O(|R| |N|) per query, and sorting.
@@ -262,9 +245,7 @@ def most_violated_rankings(
             else:
                 below[j] = begin + position
                 j += 1
-        passed = np.zeros(
-            n_relevant + 1, np.int64
-        )  # irrelevant documents by the relevant ones above
+        passed = np.zeros(n_relevant + 1, np.int64)  # irrelevant documents by relevant ones above
         share = 2.0 / (n_relevant * n_others)
         for j in range(n_others):
             # From the end of the ranking up: the gain of standing above one more relevant document.

@@ -1,4 +1,4 @@
-"""Runs of labels, and sums by sorting: over the pairs within the margin without a list, and of a sample's density."""
+"""Runs of labels, and sums by sorting: over the pairs within the margin, without a list, and for a density."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,17 +33,19 @@ class LabelRuns:
     """
 
     offsets: Integers  # query q has the documents offsets[q] to offsets[q + 1]
-    run: NDArray[np.int32]  # of each document; runs count by query, then by label, the least first
+    run: NDArray[
+        np.int32
+    ]  # of each document; runs are numbered by query, then by label, from the lowest
     row: NDArray[np.int32]  # documents by run, in their order within each
     begin: Integers  # run r has the documents row[begin[r]] to row[begin[r + 1]]
-    first: Integers  # query q has the runs first[q] to first[q + 1]
+    query_begin: Integers  # query q has the runs query_begin[q] to query_begin[q + 1]
     n_worse: Integers  # documents of the query that are worse than those of a run
     n_better: Integers  # documents that are better
     n_pairs_of: Integers  # preference pairs of each query
 
     @classmethod
     def of(cls, y: Integers, offsets: Integers) -> Self:
-        """Find the runs of documents with labels `y` in queries that begin at `offsets`; O(n log n) for n documents."""
+        """Return the runs of documents with labels `y` and queries that begin at `offsets`; O(n log n) for n rows."""
         order = np.lexsort(
             (y, np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets)))
         )
@@ -53,17 +55,17 @@ class LabelRuns:
         run[order] = np.cumsum(begins, dtype=np.int32)
         run -= 1
         begin = np.append(np.flatnonzero(begins), len(y))
-        first = np.searchsorted(begin, offsets)
-        n_runs = np.diff(first)
+        query_begin = np.searchsorted(begin, offsets)
+        n_runs = np.diff(query_begin)
         n_worse = begin[:-1] - np.repeat(offsets[:-1], n_runs)
         n_better = np.repeat(offsets[1:], n_runs) - begin[1:]
-        n_pairs_of = np.add.reduceat(n_worse * np.diff(begin), first[:-1])
+        n_pairs_of = np.add.reduceat(n_worse * np.diff(begin), query_begin[:-1])
         return cls(
             read_only(offsets),
             run,
             order.astype(np.int32),
             begin,
-            first,
+            query_begin,
             n_worse,
             n_better,
             n_pairs_of,
@@ -77,12 +79,14 @@ class LabelRuns:
     @cached_property
     def n_labels(self) -> Integers:
         """The number of different labels in each query."""
-        return np.diff(self.first)
+        return np.diff(self.query_begin)
 
     @cached_property
     def level(self) -> Integers:
-        """The rank of the label of each document among those of its query, from 0 on."""
-        return np.asarray(self.run - np.repeat(self.first[:-1], np.diff(self.offsets)), np.int64)
+        """The rank of the label of each document among those of its query, from 0."""
+        return np.asarray(
+            self.run - np.repeat(self.query_begin[:-1], np.diff(self.offsets)), np.int64
+        )
 
 
 class MarginPairs:
@@ -98,7 +102,7 @@ class MarginPairs:
 
     def __init__(self, runs: LabelRuns, z: Vector) -> None:
         self._runs = runs
-        # A constant added to a query's scores changes nothing but the rounding.
+        # A constant that is added to the scores of a query changes the rounding only.
         self._order, self._reach, self._z = _sort_by_score(np.asarray(z, np.float64), runs.offsets)
         counts = self._sums(np.ones(len(z)))
         self.n_better, self.n_worse = (count.astype(np.int64) for count in counts)
@@ -133,7 +137,7 @@ class MarginPairs:
 
     @cached_property
     def _score_sums(self) -> tuple[Vector, Vector]:
-        """The scores of the better, and of the worse, documents of each document's pairs, summed."""
+        """The sums of the scores of the better, and of the worse, documents in the pairs of each document."""
         return self._sums(self._z)
 
     def _sums(self, values: Vector) -> tuple[Vector, Vector]:
@@ -159,9 +163,9 @@ def _sort_by_score(z: Vector, offsets: Integers) -> tuple[Integers, Integers, Ve
     centred = np.empty(len(z))
     for q in range(len(offsets) - 1):
         begin, end = offsets[q], offsets[q + 1]
-        by_score = np.argsort(z[begin:end])
+        ranking = np.argsort(z[begin:end])
         for p in range(begin, end):
-            order[p] = begin + by_score[p - begin]
+            order[p] = begin + ranking[p - begin]
         middle = z[order[(begin + end) // 2]]
         low = high = begin
         # Both ends test the same difference, so that a pair counts for both of its documents or for neither.
@@ -241,9 +245,8 @@ def gaussian_density(samples: Vector, points: Vector, bandwidth: float) -> Vecto
 
     with the Hermite polynomials Heₖ: the samples of a cell are summed up once, whatever the number of points.
     """
-    density: Vector = _density(
-        np.sort(samples) / bandwidth, points, bandwidth
-    )  # compiled, a sort takes seconds
+    ordered = np.sort(samples) / bandwidth  # in NumPy, because a sort takes seconds to compile
+    density: Vector = _density(ordered, points, bandwidth)
     return density
 
 
@@ -270,11 +273,9 @@ def _density(ordered: Vector, points: Vector, bandwidth: float) -> Vector:
     scale = 1.0 / (len(ordered) * bandwidth * np.sqrt(2.0 * np.pi))
     for i in range(len(points)):
         x = points[i] / bandwidth
-        first, last = (
-            np.searchsorted(middles, x - BANDWIDTHS_REACHED),
-            np.searchsorted(middles, x + BANDWIDTHS_REACHED),
-        )
-        for cell in range(first, last):
+        begin_cell = np.searchsorted(middles, x - BANDWIDTHS_REACHED)
+        end_cell = np.searchsorted(middles, x + BANDWIDTHS_REACHED)
+        for cell in range(begin_cell, end_cell):
             z = x - middles[cell]
             previous, hermite, total = 0.0, 1.0, 0.0
             for k in range(TERMS):

@@ -1,8 +1,8 @@
 """Greedy forward selection for RankRLS with leave-query-out errors, by a recursion over the selected features.
 
-Eight features are the lanes of a vector. The arrays C and U of the recursion, n_features by n_documents, are the only
-ones of that size that a step touches. It reads C once to see how the feature just selected changes the others. Then it
-goes query by query, changes C and U there and sums the errors of the next step.
+Eight features are the lanes of a vector. Only the arrays C and U of the recursion have the size n_features ×
+n_documents. A step reads C once, for the change of each feature by the one just selected. Then it updates C and U query
+by query, and sums the errors of the next step.
 """
 
 from typing import TypeAlias
@@ -16,17 +16,17 @@ from moerank.kernels.lanes import lanes, load, spread, store
 
 GROUP_SIZE = lanes(np.float64)
 
-# Smallest share of 1 + xᵀGx that must remain without a query, or rounding decides about the error.
-LEAST_LEFT = 1e-13
+# Minimum share of 1 + xᵀGx that remains without a query; below it, rounding decides about the error.
+MIN_REMAINDER = 1e-13
 
-# C and U (n_blocks · n_documents, lanes), and xᵀC, Cᵀy and the result of `_changes`, each (n_blocks, lanes).
-ByFeature: TypeAlias = tuple[Matrix, Matrix, Matrix, Matrix, Matrix]
+# C and U (n_blocks · n_documents, lanes); xᵀC, Cᵀy and the result of `_changes`, each (n_blocks, lanes).
+FeatureState: TypeAlias = tuple[Matrix, Matrix, Matrix, Matrix, Matrix]
 
 # a, p, and C and U of the feature selected last, before its selection.
-ByDocument: TypeAlias = tuple[Vector, Vector, Vector, Vector]
+DocumentState: TypeAlias = tuple[Vector, Vector, Vector, Vector]
 
-# Where the queries begin, and two numbers for each that follow from the feature selected last.
-ByQuery: TypeAlias = tuple[Integers, Vector, Vector]
+# Where the queries begin, and two numbers for each query that depend on the feature selected last.
+QueryState: TypeAlias = tuple[Integers, Vector, Vector]
 
 
 def greedy_rank_rls(
@@ -36,52 +36,59 @@ def greedy_rank_rls(
     ridge: float,
     n_steps: int,
 ) -> tuple[Integers, Vector, Matrix]:
-    """Select `n_steps` features, each the one with the least leave-query-out error together with those before.
+    """Select `n_steps` features, each the one with the least leave-query-out error together with the earlier ones.
 
     With S the selected features and G = (X_Sᵀ X_S + ridge · I)⁻¹ over documents, the recursion holds a = G y, C = G Xᵀ,
     and for each query Q the leave-query-out residuals p_Q = (G_QQ)⁻¹ a_Q and U_Q = (G_QQ)⁻¹ C_Q. A new feature
-    changes G by a matrix of rank one, so neither its error nor the update solves a linear system. The weights solve
-    one, because X_S a loses them in rounding where ridge is small.
+    changes G by a matrix of rank one, so neither its error nor the update solves a linear system. The weights are the
+    solution of a system, because rounding would spoil X_S a where ridge is small.
 
     O(n_steps · n_documents · n_features) time, O(n_documents · n_features) memory. Ties go to the first feature.
 
     X (n_features, n_documents) and y (n_documents,) are centred in every query. The error is Σ_Q ‖y_Q − prediction
     without Q‖².
 
-    Returns the features in the order of their selection (n_steps,), and the error (n_steps,) and the weights (n_steps,
-    n_features) after each step. The errors are NaN from the step on in which rounding decides about one.
+    Return the features in order of selection (n_steps,), and the error (n_steps,) and the weights (n_steps, n_features)
+    after each step. The errors are NaN from the first step in which rounding decides about one.
     """
     n_features, n_documents = X.shape
-    by_feature = _begin(X, y, ridge)
+    feature_state = _begin(X, y, ridge)
     a = y / ridge
-    by_document = a, y.copy(), np.zeros(n_documents), np.zeros(n_documents)
-    by_query = offsets, *np.zeros((2, len(offsets) - 1))
-    left = np.ones(n_features, np.bool_)
+    document_state = a, y.copy(), np.zeros(n_documents), np.zeros(n_documents)
+    query_state = offsets, *np.zeros((2, len(offsets) - 1))
+    unselected = np.ones(n_features, np.bool_)
     order, errors = np.zeros(n_steps, np.int64), np.full(n_steps, np.nan)
     W = np.zeros((n_steps, n_features))
     for step in range(n_steps):
-        error = _update_and_try(by_feature, by_document, by_query).ravel()[:n_features]
-        order[step] = best = int(np.where(left, error, np.inf).argmin())
+        error = _update_and_try(feature_state, document_state, query_state).ravel()[:n_features]
+        order[step] = best = int(np.where(unselected, error, np.inf).argmin())
         if not np.isfinite(error[best]):
             return order, errors, W
-        errors[step], left[best] = error[best], False
-        _select(best, X, by_feature, by_document, by_query)
-    first, chosen = np.tri(n_steps, dtype=np.bool_), X[order]
-    factor, target = factorise(plus_ridge(square(chosen), ridge), first[-1:])[0], product(chosen, y)
+        errors[step], unselected[best] = error[best], False
+        _select(best, X, feature_state, document_state, query_state)
+    prefix_masks, ordered_X = np.tri(n_steps, dtype=np.bool_), X[order]
+    factor, target = (
+        factorise(plus_ridge(square(ordered_X), ridge), prefix_masks[-1:])[0],
+        product(ordered_X, y),
+    )
     for step, w in enumerate(np.zeros((n_steps, n_steps))):
-        solve(factor, first[step], target, w)
+        solve(factor, prefix_masks[step], target, w)
         W[step, order] = w
     return order, errors, W
 
 
 @kernel
 def _select(
-    best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument, by_query: ByQuery
+    best: int,
+    X: Matrix,
+    feature_state: FeatureState,
+    document_state: DocumentState,
+    query_state: QueryState,
 ) -> None:
     """Update everything except C and U after the selection of the feature `best`."""
-    C, U, power, target, change = by_feature
-    a, p, column, scaled = by_document
-    offsets, through, g = by_query
+    C, U, power, target, change = feature_state
+    a, p, column, scaled = document_state
+    offsets, through, g = query_state
     n_documents = len(a)
     block, lane = best // GROUP_SIZE, best % GROUP_SIZE
     c = 1.0 / (1.0 + power[block, lane])
@@ -98,9 +105,8 @@ def _select(
         factor = -d - g[q] * inner
         for i in range(begin, end):
             p[i] += factor * scaled[i]
-            C[block * n_documents + i, lane] = U[block * n_documents + i, lane] = (
-                0.0  # the feature is gone
-            )
+            C[block * n_documents + i, lane] = 0.0
+            U[block * n_documents + i, lane] = 0.0
     a += -d * column
     power[:] = np.maximum(power - change * change / c, 0.0)
     target -= change * target[block, lane]
@@ -108,17 +114,15 @@ def _select(
 
 
 @kernel
-def _begin(X: Matrix, y: Vector, ridge: float) -> ByFeature:
+def _begin(X: Matrix, y: Vector, ridge: float) -> FeatureState:
     """Return C = X / ridge, U = X, xᵀC and Cᵀy, and no changes.
 
     The last block is padded with features that are 0.
     """
     n_features, n_documents = X.shape
     n_blocks = (n_features + GROUP_SIZE - 1) // GROUP_SIZE
-    C, U = (
-        np.zeros((n_blocks * n_documents, GROUP_SIZE)),
-        np.zeros((n_blocks * n_documents, GROUP_SIZE)),
-    )
+    C = np.zeros((n_blocks * n_documents, GROUP_SIZE))
+    U = np.zeros((n_blocks * n_documents, GROUP_SIZE))
     power, target = np.zeros((n_blocks, GROUP_SIZE)), np.zeros((n_blocks, GROUP_SIZE))
     for b in range(n_blocks):
         width = min(GROUP_SIZE, n_features - b * GROUP_SIZE)
@@ -137,65 +141,65 @@ def _changes(C: Matrix, x: Vector, c: float, change: Matrix) -> None:
     """Write c · xᵀC of every feature, x the feature just selected."""
     total = np.empty((1, GROUP_SIZE))
     for b in range(len(change)):
-        first = b * len(x)
-        even = odd = spread(0.0)  # two sums at a time hide the latency of the additions
+        start = b * len(x)
+        even_sum = odd_sum = spread(0.0)  # two sums hide the latency of an addition
         for i in range(0, len(x) - 1, 2):
-            even = even + spread(x[i]) * load(C, first + i)
-            odd = odd + spread(x[i + 1]) * load(C, first + i + 1)
+            even_sum = even_sum + spread(x[i]) * load(C, start + i)
+            odd_sum = odd_sum + spread(x[i + 1]) * load(C, start + i + 1)
         if len(x) % 2:
-            even = even + spread(x[len(x) - 1]) * load(C, first + len(x) - 1)
-        store(total, 0, even + odd)
+            even_sum = even_sum + spread(x[len(x) - 1]) * load(C, start + len(x) - 1)
+        store(total, 0, even_sum + odd_sum)
         for j in range(GROUP_SIZE):
             change[b, j] = c * total[0, j]
 
 
 @kernel
-def _update_and_try(by_feature: ByFeature, by_document: ByDocument, by_query: ByQuery) -> Matrix:
+def _update_and_try(
+    feature_state: FeatureState, document_state: DocumentState, query_state: QueryState
+) -> Matrix:
     """Update C and U after the last selection, and return the error (n_blocks, lanes) with each further feature.
 
-    In the first step the arrays of the feature selected last are 0. Everything except C and U is already updated.
+    In the first step the arrays of the feature selected last are 0. All other arrays have been updated.
     """
-    C, U, power, target, change = by_feature
-    a, p, column, scaled = by_document
-    offsets, through, g = by_query
+    C, U, power, target, change = feature_state
+    a, p, column, scaled = document_state
+    offsets, through, g = query_state
     n_documents = len(a)
     error = np.empty_like(power)
-    factor, inner, ahead = (
-        np.empty((1, GROUP_SIZE)),
-        np.empty((1, GROUP_SIZE)),
-        np.empty((1, GROUP_SIZE)),
-    )
+    factor = np.empty((1, GROUP_SIZE))
+    inner = np.empty((1, GROUP_SIZE))
+    ahead = np.empty((1, GROUP_SIZE))
     for b in range(len(power)):
-        first = b * n_documents
+        start = b * n_documents
         total = spread(0.0)
         changes = load(change, b)
         for q in range(len(offsets) - 1):
             begin, end = offsets[q], offsets[q + 1]
-            even = spread(0.0)
+            inner_c = spread(0.0)
             for i in range(begin, end):
-                even = even + spread(scaled[i]) * load(C, first + i)
-            store(inner, 0, even)
+                inner_c = inner_c + spread(scaled[i]) * load(C, start + i)
+            store(inner, 0, inner_c)
             for j in range(GROUP_SIZE):
                 factor[0, j] = change[b, j] + g[q] * (inner[0, j] - change[b, j] * through[q])
             factors = load(factor, 0)
-            even = odd = spread(0.0)
+            inner_a = inner_v = spread(0.0)
             for i in range(begin, end):
-                u = load(U, first + i) - spread(scaled[i]) * factors
-                v = load(C, first + i) - spread(column[i]) * changes
-                store(U, first + i, u)
-                store(C, first + i, v)
-                even = even + u * spread(a[i])
-                odd = odd + u * v
-            store(inner, 0, even)
-            store(ahead, 0, odd)
+                u = load(U, start + i) - spread(scaled[i]) * factors
+                v = load(C, start + i) - spread(column[i]) * changes
+                store(U, start + i, u)
+                store(C, start + i, v)
+                inner_a = inner_a + u * spread(a[i])
+                inner_v = inner_v + u * v
+            store(inner, 0, inner_a)
+            store(ahead, 0, inner_v)
             for j in range(GROUP_SIZE):
                 d = target[b, j] / (1.0 + power[b, j])
                 share = ahead[0, j] - (1.0 + power[b, j])
-                weight = 1.0 / share if share < -LEAST_LEFT * (1.0 + power[b, j]) else np.nan
+                weight = 1.0 / share if share < -MIN_REMAINDER * (1.0 + power[b, j]) else np.nan
                 factor[0, j] = d + weight * (inner[0, j] - d * ahead[0, j])
             factors = load(factor, 0)
             for i in range(begin, end):
-                residual = spread(p[i]) - factors * load(U, first + i)
+                residual = spread(p[i]) - factors * load(U, start + i)
                 total = total + residual * residual
         store(error, b, total)
     return error

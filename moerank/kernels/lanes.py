@@ -1,8 +1,8 @@
 """Vector types for numba, whose values hold one number for each of several individuals.
 
-A kernel that treats a population gives each individual a *lane*: 16 individuals in single precision, 8 in double.
-The compiler finds such vectors by itself in simple loops only; without them a pair pass is four times slower. On
-processors with narrower registers LLVM splits them; the arithmetic, and so every bit of the result, stays the same.
+A kernel for a population gives each individual a *lane*: 16 individuals in single precision, 8 in double. The compiler
+vectorises only simple loops by itself; without these types a pair pass is four times slower. On processors with
+narrower registers LLVM splits the vectors; the arithmetic, and so every bit of the result, stays the same.
 
 Arrays of lanes are C-contiguous with shape ``(n, lanes(dtype))``. There is no bounds check.
 """
@@ -35,7 +35,7 @@ def lanes(dtype: FloatType) -> int:
 
 
 def word_type(n_lanes: int) -> type[np.unsignedinteger[Any]]:
-    """Return the type of numbers that have one bit for each of the lanes of a vector."""
+    """Return the integer type that has one bit for each lane of a vector."""
     return np.uint16 if n_lanes == 16 else np.uint8
 
 
@@ -49,7 +49,7 @@ class LaneType(types.Type):
 
     @property
     def llvm(self) -> ir.VectorType:
-        """The vector as LLVM knows it."""
+        """The LLVM type of the vector."""
         scalar = {
             types.float32: ir.FloatType(),
             types.float64: ir.DoubleType(),
@@ -71,7 +71,7 @@ _MASKS = {width: LaneType(types.boolean, width) for width in _WIDTH.values()}
 def _define(
     operation: Callable[..., object], build: Build, result: LaneType, *arguments: LaneType
 ) -> None:
-    """Teach numba `operation` on `arguments`, built by `build` from the LLVM values."""
+    """Register `operation` with numba for `arguments`; `build` makes its code from the LLVM values."""
 
     class Template(AbstractTemplate):
         key = operation
@@ -85,22 +85,20 @@ def _define(
     lower_builtin(operation, *arguments)(lambda context, builder, sig, args: build(builder, *args))
 
 
+def _comparison(sign: str) -> Build:
+    return lambda builder, a, b: builder.fcmp_ordered(sign, a, b)
+
+
 for _element, _values in _VALUES.items():
     _mask = _MASKS[_WIDTH[_element]]
-    _define(operator.add, lambda builder, a, b: builder.fadd(a, b), _values, _values, _values)
-    _define(operator.sub, lambda builder, a, b: builder.fsub(a, b), _values, _values, _values)
-    _define(operator.mul, lambda builder, a, b: builder.fmul(a, b), _values, _values, _values)
-    _define(
-        operator.gt, lambda builder, a, b: builder.fcmp_ordered(">", a, b), _mask, _values, _values
-    )
-    _define(
-        operator.ge, lambda builder, a, b: builder.fcmp_ordered(">=", a, b), _mask, _values, _values
-    )
-    _define(
-        operator.eq, lambda builder, a, b: builder.fcmp_ordered("==", a, b), _mask, _values, _values
-    )
+    _define(operator.add, ir.IRBuilder.fadd, _values, _values, _values)
+    _define(operator.sub, ir.IRBuilder.fsub, _values, _values, _values)
+    _define(operator.mul, ir.IRBuilder.fmul, _values, _values, _values)
+    _define(operator.gt, _comparison(">"), _mask, _values, _values)
+    _define(operator.ge, _comparison(">="), _mask, _values, _values)
+    _define(operator.eq, _comparison("=="), _mask, _values, _values)
 for _mask in _MASKS.values():
-    _define(operator.and_, lambda builder, a, b: builder.and_(a, b), _mask, _mask, _mask)
+    _define(operator.and_, ir.IRBuilder.and_, _mask, _mask, _mask)
 
 
 def _lowered(sig: Signature, build: Build) -> Intrinsic:
@@ -123,13 +121,13 @@ def _lowered(sig: Signature, build: Build) -> Intrinsic:
 
 def _row(builder: ir.IRBuilder, numbers: ir.Value, row: ir.Value, vector: LaneType) -> ir.Value:
     """Return the pointer to a row of a lane array, as one vector."""
-    first = builder.gep(numbers, [builder.mul(row, INT64(vector.width))])
-    return builder.bitcast(first, vector.llvm.as_pointer())
+    pointer = builder.gep(numbers, [builder.mul(row, INT64(vector.width))])
+    return builder.bitcast(pointer, vector.llvm.as_pointer())
 
 
 def _indices(numbers: Iterable[int]) -> ir.Constant:
-    chosen = list(numbers)
-    return ir.Constant(ir.VectorType(INT32, len(chosen)), chosen)
+    indices = list(numbers)
+    return ir.Constant(ir.VectorType(INT32, len(indices)), indices)
 
 
 def _undefined(vector: ir.VectorType) -> ir.Constant:
@@ -139,9 +137,8 @@ def _undefined(vector: ir.VectorType) -> ir.Constant:
 def _external(
     builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Type
 ) -> ir.Function:
-    """Return LLVM's own function of this name, declared once in the module."""
-    existing = builder.module.globals.get(name)
-    return existing or ir.Function(builder.module, ir.FunctionType(result, arguments), name)
+    """Return the function of LLVM with this name."""
+    return builder.module.declare_intrinsic(name, (), ir.FunctionType(result, arguments))
 
 
 @intrinsic
@@ -174,8 +171,8 @@ def spread(typing_context: BaseContext, number: types.Float) -> Intrinsic:
     vector = _VALUES[number]
 
     def build(builder: ir.IRBuilder, number: ir.Value) -> ir.Value:
-        first = builder.insert_element(_undefined(vector.llvm), number, INT32(0))
-        return builder.shuffle_vector(first, first, _indices([0] * vector.width))
+        lane = builder.insert_element(_undefined(vector.llvm), number, INT32(0))
+        return builder.shuffle_vector(lane, lane, _indices([0] * vector.width))
 
     return _lowered(vector(number), build)
 
@@ -208,21 +205,25 @@ def store_mask(
 def store_eight(
     typing_context: BaseContext,
     words: types.Array,
-    first: types.Integer,
+    start: types.Integer,
     rows: types.Array,
     n_bytes: types.Integer,
     byte: types.Integer,
 ) -> Intrinsic:
-    """Write the bits of a byte of each row, from the highest on, to eight words from `first` on, bit l for row l.
+    """Write the bits of a byte of each row, the highest first, to eight words from `start` on, bit l for row l.
 
     `rows` (lanes, n_bytes) is C-contiguous.
     """
     width, octet = words.dtype.bitwidth, ir.IntType(8)
 
     def build(
-        builder: ir.IRBuilder, words: ir.Value, first: ir.Value, rows: ir.Value, *of_row: ir.Value
+        builder: ir.IRBuilder,
+        words: ir.Value,
+        start: ir.Value,
+        rows: ir.Value,
+        n_bytes: ir.Value,
+        position: ir.Value,
     ) -> None:
-        n_bytes, position = of_row
         bits = _undefined(ir.VectorType(octet, width))
         for row in range(width):
             bits = builder.insert_element(
@@ -232,7 +233,7 @@ def store_eight(
         for k in range(8):
             highest = builder.icmp_signed("<", bits, ir.Constant(bits.type, None))
             word = builder.bitcast(highest, ir.IntType(width))
-            builder.store(word, builder.gep(words, [builder.add(first, INT64(k))]))
+            builder.store(word, builder.gep(words, [builder.add(start, INT64(k))]))
             bits = builder.add(bits, bits)
 
     return _lowered(types.void(words, types.int64, rows, types.int64, types.int64), build)
@@ -240,12 +241,10 @@ def store_eight(
 
 @intrinsic
 def blend(
-    typing_context: BaseContext, mask: LaneType, chosen: LaneType, otherwise: LaneType
+    typing_context: BaseContext, mask: LaneType, value: LaneType, otherwise: LaneType
 ) -> Intrinsic:
-    """Return, lane by lane, `chosen` where `mask` is set and `otherwise` where it is not."""
-    return _lowered(
-        chosen(mask, chosen, otherwise), lambda builder, *values: builder.select(*values)
-    )
+    """Return, lane by lane, `value` where `mask` is set and `otherwise` where it is not."""
+    return _lowered(value(mask, value, otherwise), ir.IRBuilder.select)
 
 
 @intrinsic
@@ -254,18 +253,17 @@ def load_at(
 ) -> Intrinsic:
     """Return the numbers of an array (n,) of any precision from `position` on, as a vector of the type of `like`."""
     number = _VALUES[array.dtype].llvm.element
-    given = ir.VectorType(number, like.width)
+    source = ir.VectorType(number, like.width)
 
     def build(
         builder: ir.IRBuilder, _: ir.Value, numbers: ir.Value, position: ir.Value
     ) -> ir.Value:
-        first = builder.bitcast(builder.gep(numbers, [position]), given.as_pointer())
-        value = builder.load(first, align=array.dtype.bitwidth // 8)
+        pointer = builder.bitcast(builder.gep(numbers, [position]), source.as_pointer())
+        value = builder.load(pointer, align=array.dtype.bitwidth // 8)
         if array.dtype == like.element:
             return value
-        return (builder.fptrunc if array.dtype == types.float64 else builder.fpext)(
-            value, like.llvm
-        )
+        convert = builder.fptrunc if array.dtype == types.float64 else builder.fpext
+        return convert(value, like.llvm)
 
     return _lowered(like(like, array, types.int64), build)
 
@@ -297,9 +295,8 @@ def prefetch(
         function = _external(
             builder, "llvm.prefetch.p0i8", ir.VoidType(), address.type, INT32, INT32, INT32
         )
-        builder.call(
-            function, [address, INT32(0), INT32(2), INT32(1)]
-        )  # to read, and more than once
+        # For reading, and more than once.
+        builder.call(function, [address, INT32(0), INT32(2), INT32(1)])
 
     return _lowered(types.void(numbers, types.int64), build)
 
@@ -315,14 +312,12 @@ def sum_four(
 
     def build(builder: ir.IRBuilder, *vectors: ir.Value) -> ir.Value:
         def add_neighbours(x: ir.Value, y: ir.Value, n_sums: int) -> ir.Value:
-            even, odd = (
-                builder.shuffle_vector(x, y, _indices(range(begin, 2 * n_sums, 2)))
-                for begin in (0, 1)
-            )
-            return builder.fadd(even, odd)
+            evens = builder.shuffle_vector(x, y, _indices(range(0, 2 * n_sums, 2)))
+            odds = builder.shuffle_vector(x, y, _indices(range(1, 2 * n_sums, 2)))
+            return builder.fadd(evens, odds)
 
-        first, second, third, fourth = vectors
-        halves = add_neighbours(first, second, a.width), add_neighbours(third, fourth, a.width)
+        v0, v1, v2, v3 = vectors
+        halves = add_neighbours(v0, v1, a.width), add_neighbours(v2, v3, a.width)
         vector = add_neighbours(*halves, a.width)
         while vector.type.count > 4:
             vector = add_neighbours(vector, vector, vector.type.count // 2)
@@ -354,7 +349,7 @@ def fused(typing_context: BaseContext, a: LaneType, b: LaneType, c: LaneType) ->
 
 @intrinsic
 def first_bit(typing_context: BaseContext, bits: types.Integer) -> Intrinsic:
-    """Return the position of the lowest bit that is set; `bits` (int64) is not 0."""
+    """Return the index of the lowest bit that is set; `bits` (int64) is not 0."""
     return _lowered(
         types.int64(types.int64), lambda builder, value: builder.cttz(value, ir.IntType(1)(1))
     )

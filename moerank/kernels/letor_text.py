@@ -1,8 +1,8 @@
 """Strict reader of LETOR lines, which stops at the first line that is not a document.
 
 It reads one form, ``label qid:Q 1:v … n:v # comment``, without the query id if another file has the queries.
-`moerank.data.read.letor` describes the error in any other line. A decimal of at most 2^53 divided by a power of ten
-up to 10^22 is one exact quotient of two doubles, hence correctly rounded (Clinger, How to read floating point numbers
+`moerank.data.read.letor` describes the error in any other line. An integer of at most 2^53 divided by a power of ten of
+at most 10^22 is the quotient of two exact doubles, hence correctly rounded (Clinger, How to read floating point numbers
 accurately, 1990). The caller converts all other values.
 """
 
@@ -14,7 +14,7 @@ from moerank.kernels.compiled import kernel
 
 POWERS = np.array([float(f"1e{k}") for k in range(23)])
 EXACT = np.uint64(2**53)
-DIGITS = 19  # any number with this many digits fits into 64 bits
+DIGITS = 19  # any integer with so many digits fits into 64 bits
 
 QID = np.frombuffer(b"qid:", np.uint8)
 LF, CR, TAB, SPACE, HASH, PLUS, MINUS, DOT, COLON = 10, 13, 9, 32, 35, 43, 45, 46, 58
@@ -30,26 +30,26 @@ def read_lines(
     limit: int,
     largest: float,
     with_queries: bool,
-    least: int,
+    min_feature: int,
 ) -> tuple[int, int, int, int]:
     """Read whole lines into rows of numbers, up to the end or a line that is not a document.
 
-    Returns the index of the next byte, which is the end or the start of the refused line; the number of
-    documents; the number of features; and the number of values that the caller has to convert.
+    Return the index of the next byte, which is the end or the start of the refused line; the number of documents; the
+    number of features; and the number of values that the caller has to convert.
 
     text : (at least end,), lines; the last before `end` is complete, with its line feed after a carriage return
     values : (n_rows, width), float64 or float32
         Zeros, with a row for each line. A value is the correctly rounded double, or that double rounded to single.
-        Features beyond the width are checked and left out: read again with the number of features for the width.
+        Features beyond the width are checked but not stored: read again with a width of the number of features.
     rows : (n_rows, 4)
         The label; the start of the query id, −1 if the row before has the same id; its end; and the index of the
         comment, −1 if there is none.
     hard : (at least end / 4 + 1, 4)
         Start and end of a value that the caller has to convert, its row and its column.
-    limit : the largest feature number that is allowed
+    limit : the largest number of a feature
     largest : the caller has to convert values beyond it
     with_queries : whether every line has a query id
-    least : the number of the first feature, 0 or 1
+    min_feature : the smallest number of a feature, 0 or 1
 
     O(end). The caller has to convert all values except digits, with a sign and a point, that have at most 19 digits
     after leading zeros, 53 bits and 22 decimals.
@@ -57,10 +57,10 @@ def read_lines(
     at = begin = row = widest = n_hard = before = id_begin = id_end = 0
     while at < end:
         begin, before = at, n_hard
-        at = _behind_blanks(text, at)
+        at = _skip_blanks(text, at)
         if not _is_end(text[at]):
-            label, first, last, at = _label_and_query(text, at, with_queries)
-            feature = least - 1
+            label, query_begin, query_end, at = _label_and_query(text, at, with_queries)
+            feature = min_feature - 1
             while at >= 0 and not _is_end(text[at]):
                 following, at = _integer(text, at)
                 if text[at] != COLON or not feature < following <= limit:
@@ -69,24 +69,22 @@ def read_lines(
                 feature, start = following, at + 1
                 value, at = _value(text, start)
                 if abs(value) > largest:
-                    hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = (
-                        start,
-                        at,
-                        row,
-                        feature - least,
-                    )
+                    hard[n_hard, 0] = start
+                    hard[n_hard, 1] = at
+                    hard[n_hard, 2] = row
+                    hard[n_hard, 3] = feature - min_feature
                     n_hard += 1
-                elif feature - least < values.shape[1]:
-                    values[row, feature - least] = value
-                at = _behind_blanks(text, at)
+                elif feature - min_feature < values.shape[1]:
+                    values[row, feature - min_feature] = value
+                at = _skip_blanks(text, at)
             if at < 0:
                 return begin, row, widest, before
-            same = row > 0 and _are_same(text, first, last, id_begin, id_end)
-            id_begin, id_end = first, last
-            rows[row, 0], rows[row, 1], rows[row, 2] = label, -1 if same else first, last
+            same = row > 0 and _are_same(text, query_begin, query_end, id_begin, id_end)
+            id_begin, id_end = query_begin, query_end
+            rows[row, 0], rows[row, 1], rows[row, 2] = label, -1 if same else query_begin, query_end
             rows[row, 3] = at if text[at] == HASH else -1
             row += 1
-            widest = max(widest, feature - least + 1)
+            widest = max(widest, feature - min_feature + 1)
         while text[at] != LF and text[at] != CR:
             at += 1
         at += 1
@@ -99,7 +97,7 @@ def read_lines(
 def _label_and_query(
     text: NDArray[np.uint8], at: int, with_queries: bool
 ) -> tuple[int, int, int, int]:
-    """Return label, start and end of the query id, and the index of what follows, −1 if the line is not a document."""
+    """Return label, start and end of the query id, and the next index, −1 if the line is not a document."""
     label, at = _integer(text, at)
     if label >= 0 and text[at] == DOT:
         at += 1
@@ -107,33 +105,33 @@ def _label_and_query(
             at += 1
     if label < 0 or not _is_gap(text[at]):
         return 0, 0, 0, -1
-    first = at = _behind_blanks(text, at)
+    begin = at = _skip_blanks(text, at)
     if with_queries:
-        for sign in QID:  # a line end differs from each
+        for sign in QID:  # the end of a line differs from each
             if text[at] != sign:
                 return 0, 0, 0, -1
             at += 1
-        first = at
-        at = _behind_token(text, at)
-    return label, first, at, _behind_blanks(text, at)
+        begin = at
+        at = _skip_token(text, at)
+    return label, begin, at, _skip_blanks(text, at)
 
 
 @kernel
 def _integer(text: NDArray[np.uint8], at: int) -> tuple[int, int]:
-    """Return an integer of one to nine digits, −1 if there is none, and the index of what follows."""
-    number, first = 0, at
+    """Return an integer of one to nine digits, −1 if there is none, and the next index."""
+    number, begin = 0, at
     while 48 <= text[at] <= 57:
         number = 10 * number + (text[at] - 48)
         at += 1
-    return (number if 1 <= at - first <= 9 else -1), at
+    return (number if 1 <= at - begin <= 9 else -1), at
 
 
 @kernel
 def _value(text: NDArray[np.uint8], at: int) -> tuple[float, int]:
-    """Return a decimal, ∞ if it is not one exact quotient, and the index of the blank or line end behind it."""
+    """Return a decimal, ∞ if it is not an exact quotient, and the index of the blank or line end after it."""
     negative = text[at] == MINUS
     at += negative or text[at] == PLUS
-    first, point = at, False
+    begin, point = at, False
     mantissa = np.uint64(0)
     n_digits = n_decimals = 0
     while 48 <= text[at] <= 57 or (text[at] == DOT and not point):
@@ -144,22 +142,22 @@ def _value(text: NDArray[np.uint8], at: int) -> tuple[float, int]:
             n_digits += 1 if mantissa > 0 else 0
             n_decimals += 1 if point else 0
         at += 1
-    exact = _is_gap(text[at]) and at - first > point
+    exact = _is_gap(text[at]) and at - begin > point
     if not exact or n_digits > DIGITS or mantissa > EXACT or n_decimals >= len(POWERS):
-        return np.inf, _behind_token(text, at)
+        return np.inf, _skip_token(text, at)
     value = np.float64(mantissa) / POWERS[n_decimals]
     return (-value if negative else value), at
 
 
 @kernel
-def _behind_blanks(text: NDArray[np.uint8], at: int) -> int:
+def _skip_blanks(text: NDArray[np.uint8], at: int) -> int:
     while text[at] == SPACE or text[at] == TAB:
         at += 1
     return at
 
 
 @kernel
-def _behind_token(text: NDArray[np.uint8], at: int) -> int:
+def _skip_token(text: NDArray[np.uint8], at: int) -> int:
     while not _is_gap(text[at]):
         at += 1
     return at
@@ -179,7 +177,7 @@ def _is_gap(c: int) -> bool:
 def _are_same(
     text: NDArray[np.uint8], begin: int, end: int, other_begin: int, other_end: int
 ) -> bool:
-    """Whether two parts of the text are the same."""
+    """Return whether two parts of the text are equal."""
     same = end - begin == other_end - other_begin
     while same and begin < end:
         same = text[begin] == text[other_begin]

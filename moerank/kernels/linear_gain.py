@@ -1,11 +1,11 @@
 """Discounted cumulated gain of a population of linear rankers, scored and ranked query by query in the cache.
 
-Nothing of size documents × individuals is written. A score is summed in the precision of the features, in feature
-order, product and sum rounded one after the other: the bits of `moerank.kernels.scores.linear_scores`, for every
+No array has the size documents × individuals. A score is summed in the precision of the features, in feature order, and
+product and sum are rounded one after the other. These are the bits of `moerank.kernels.scores.linear_scores` for every
 document, whatever its neighbours. There are two kernels, which return the same bits:
 
 - `linear_gain` has documents as lanes. An individual takes time for its own features only. The features of a block of
-  queries are copied into tiles that fit the first level of the cache, and its scores fit the second.
+  queries are copied into tiles that fit the level-1 cache, and its scores fit the level-2 cache.
 - `lane_gain` has individuals as lanes. It is faster where neighbouring individuals share their features, or where
   queries are short.
 
@@ -38,38 +38,38 @@ from moerank.kernels.threads import in_pieces, in_threads
 from moerank.kernels.tiles import (
     TILE,
     TILED_BLOCK,
-    OwnFeatures,
+    FeatureLists,
     copy_to_tiles,
     cut_block,
+    feature_lists,
     longest_query,
-    own_features,
     true_columns,
 )
 
-# Queries that count, gain of each document, discount of each rank, depth and ideal of each query that counts.
-FewRanks: TypeAlias = tuple[Integers, Vector, Vector, Integers, Vector]
+# The counted queries, the gain of each document, the discount of each rank, and depth and ideal of each counted query.
+GainPlan: TypeAlias = tuple[Integers, Vector, Vector, Integers, Vector]
 
-# Classes that a query's documents are dealt into, and so the last rank that these kernels can count.
+# Classes into which the documents of a query are dealt, and so the last rank that these kernels can count.
 CLASSES = 16
 
-# Size of a query up to which all its documents are ranked, because finding a floor takes longer.
+# Maximum size of a query whose documents are all ranked, because finding a floor takes longer.
 SHORT_QUERY = 40
 
-# Mean size of a query up to which `lane_gain` is faster, whatever the features.
+# Maximum mean size of queries for which `lane_gain` is faster, whatever the features.
 SHORT_ON_AVERAGE = 64
 
 # Approximate size of a block of features that are copied from columns to rows.
 COPIED_NUMBERS = 2**18
 
 
-def few_ranks(
+def gain_plan(
     query: Integers,
     gain: Vector,
     discount: Vector,
     depth: Integers,
     ideal: Vector,
     ideal_first: Integers,
-) -> FewRanks | None:
+) -> GainPlan | None:
     """Return the arguments of `normalised_gain` that these kernels read; None unless each query has one depth ≤ 16."""
     serve = len(ideal) == len(query) and int(depth.max(initial=0)) <= CLASSES
     return (query, gain, discount, depth, ideal) if serve else None
@@ -80,22 +80,22 @@ def gain_of_linear(
     columns: Callable[[], Floats],
     W: Matrix,
     offsets: Integers,
-    few_ranks: FewRanks,
+    plan: GainPlan,
     workers: int,
 ) -> Matrix:
     """Return the discounted cumulated gain over its ideal value, shape (n_queries, n_individuals).
 
-    `columns` returns X by columns; it is called if they are needed. The threads share the queries, and no value depends
-    on the number of threads.
+    `columns` returns X by columns, and is called only if they are needed. The threads share the queries, and no value
+    depends on the number of threads.
     """
-    if individuals_share_features(X, W, offsets, few_ranks):
-        return lane_gain(X, W, offsets, few_ranks, workers)
-    return linear_gain(columns(), W, offsets, few_ranks, workers)
+    if individuals_share_features(X, W, offsets, plan):
+        return lane_gain(X, W, offsets, plan, workers)
+    return linear_gain(columns(), W, offsets, plan, workers)
 
 
-def _parts(few_ranks: FewRanks, offsets: Integers, n_parts: int) -> list[FewRanks]:
-    """Return the queries in parts of about as many documents."""
-    query, gain, discount, depth, ideal = few_ranks
+def _parts(plan: GainPlan, offsets: Integers, n_parts: int) -> list[GainPlan]:
+    """Split the queries into parts of about equal numbers of documents."""
+    query, gain, discount, depth, ideal = plan
     cuts = np.searchsorted(offsets[query], np.linspace(0, offsets[-1], n_parts + 1)[1:-1])
     parts = [
         slice(begin, end) for begin, end in pairwise([0, *cuts.tolist(), len(query)]) if begin < end
@@ -103,11 +103,9 @@ def _parts(few_ranks: FewRanks, offsets: Integers, n_parts: int) -> list[FewRank
     return [(query[part], gain, discount, depth[part], ideal[part]) for part in parts]
 
 
-def individuals_share_features(
-    X: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks
-) -> bool:
-    """Whether `lane_gain` can take these arguments and is likely to be faster than `linear_gain`."""
-    query, gain = few_ranks[:2]
+def individuals_share_features(X: Floats, W: Matrix, offsets: Integers, plan: GainPlan) -> bool:
+    """Return whether `lane_gain` can take these arguments and is likely to be faster than `linear_gain`."""
+    query, gain = plan[:2]
     width = lanes(X.dtype.type)
     if len(W) < width or len(query) == 0 or (gain.astype(X.dtype) != gain).any():
         return False
@@ -119,12 +117,12 @@ def individuals_share_features(
 
 
 def _used_by_groups(W: Matrix, width: int) -> Mask:
-    """Return the features that any of `width` neighbouring individuals uses, shape (n_groups, n_features)."""
+    """Return the features that each group of `width` neighbouring individuals uses, shape (n_groups, n_features)."""
     return np.logical_or.reduceat(W != 0, np.arange(0, len(W), width))
 
 
 def linear_gain(
-    columns: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks, workers: int = 1
+    columns: Floats, W: Matrix, offsets: Integers, plan: GainPlan, workers: int = 1
 ) -> Matrix:
     """Return the discounted cumulated gain over its ideal value, shape (n_queries, n_individuals).
 
@@ -135,18 +133,18 @@ def linear_gain(
     W : (n_individuals, n_features), weights; rounded to the precision of `columns`
     """
     values = np.zeros((len(offsets) - 1, len(W)))
-    if len(few_ranks[0]) and len(W):
-        own = own_features(W != 0.0)
+    if len(plan[0]) and len(W):
+        lists = feature_lists(W != 0.0)
         width = lanes(columns.dtype.type)
         # Word l has the bits of the lanes after lane l.
         later = np.array([2**width - 2 ** (lane + 1) for lane in range(width)], word_type(width))
         weight = W[W != 0.0].astype(columns.dtype)
         flat = columns.reshape(-1)
 
-        def fill(part: FewRanks) -> None:
-            _gain_by_documents(flat, columns.shape[1], own, weight, offsets, part, later, values)
+        def fill(part: GainPlan) -> None:
+            _gain_by_documents(flat, columns.shape[1], lists, weight, offsets, part, later, values)
 
-        in_threads(fill, _parts(few_ranks, offsets, workers))
+        in_threads(fill, _parts(plan, offsets, workers))
     return values
 
 
@@ -154,20 +152,20 @@ def linear_gain(
 def _gain_by_documents(
     columns: Floats,
     n_documents: int,
-    own: OwnFeatures,
+    lists: FeatureLists,
     weight: Floats,
     offsets: Integers,
-    few_ranks: FewRanks,
+    plan: GainPlan,
     later: Words,
     values: Matrix,
 ) -> None:
-    """Fill `values` block by block, with a `weight` for each of the individuals' `own` features."""
-    query, gain, discount, depth, ideal = few_ranks
-    used, begin, _ = own
+    """Fill `values` block by block; `weight` has a number for each entry of the `lists` of features."""
+    query, gain, discount, depth, ideal = plan
+    features, begin, _ = lists
     n_individuals, width = len(begin) - 1, len(later)
     longest = longest_query(offsets, query)
     room = (max(TILED_BLOCK, longest) // CLASSES + 1) * (CLASSES // width) + TILE  # vectors
-    tiles = np.zeros((room * len(used), width), columns.dtype)
+    tiles = np.zeros((room * len(features), width), columns.dtype)
     scores = np.empty((n_individuals * room, width), columns.dtype)
     flat = scores.reshape(-1)
     first_vector = np.empty(TILED_BLOCK + 1, np.int64)  # of each query of the block
@@ -180,8 +178,8 @@ def _gain_by_documents(
     c: int = np.int64(0)  # type: ignore[assignment]  # a literal would be a type of its own
     while c < len(query):
         end, n = cut_block(offsets, query, c, width, first_vector)
-        copy_to_tiles(columns, n_documents, used, offsets, query[c:end], first_vector, tiles)
-        _score_tiles(tiles, (n + TILE - 1) // TILE, own, weight, scores, room)
+        copy_to_tiles(columns, n_documents, features, offsets, query[c:end], first_vector, tiles)
+        _score_tiles(tiles, (n + TILE - 1) // TILE, lists, weight, scores, room)
         for q in range(c, end):
             document = offsets[query[q]]
             size = offsets[query[q] + 1] - document
@@ -200,13 +198,13 @@ def _gain_by_documents(
 
 @kernel
 def _score_tiles(
-    tiles: Floats, n_tiles: int, own: OwnFeatures, weight: Floats, scores: Floats, room: int
+    tiles: Floats, n_tiles: int, lists: FeatureLists, weight: Floats, scores: Floats, room: int
 ) -> None:
     """Sum the scores of every tile under every individual, in feature order."""
-    used, begin, position = own
+    features, begin, position = lists
     zero = spread(weight.dtype.type(0))
     for t in range(n_tiles):
-        tile = t * len(used) * TILE
+        tile = t * len(features) * TILE
         for individual in range(len(begin) - 1):
             a = b = c = d = zero
             for k in range(begin[individual], begin[individual + 1]):
@@ -234,7 +232,7 @@ def _copy_candidates_of_one(
     candidates: Floats,
     row: Integers,
 ) -> int:
-    """Copy the scores that may stand in the first `depth` ranks of a query, and return their number.
+    """Copy the scores that may be in the first `depth` ranks of a query, and return their number.
 
     The scores are the rows of `scores` (the same numbers are in `flat`) from `start` on, `size` numbers; `row` receives
     the positions of those that are copied.
@@ -265,7 +263,7 @@ def _copy_candidates_of_one(
     for v in range(start, stop, 64 // width):
         bits = np.int64(
             0
-        )  # of 64 scores: a loop over few long words ends where the processor expects it
+        )  # of 64 scores, because the end of a loop over long words is predicted better
         for u in range(min(64 // width, stop - v)):
             bits |= bits_of(load(scores, v + u) >= level) << (u * width)
         while bits:
@@ -274,18 +272,16 @@ def _copy_candidates_of_one(
             row[n_candidates] = (v - start) * width + position
             n_candidates += 1
             bits &= bits - 1
-    return min(n_candidates, size)  # no document stands behind the last one
+    return min(n_candidates, size)  # the last vector may be padded
 
 
 @kernel
 def _nth_largest(a: object, b: object, n: int, best: Floats) -> Any:
-    """Return the n-th largest number of two vectors, n at most `CLASSES`; −∞ fills up the second."""
+    """Return the n-th largest number of two vectors, n at most `CLASSES`; the second may be padded with −∞."""
     width = best.shape[1]
-    zero, one, high = (
-        spread(best.dtype.type(0)),
-        spread(best.dtype.type(1)),
-        spread(best.dtype.type(np.inf)),
-    )
+    zero = spread(best.dtype.type(0))
+    one = spread(best.dtype.type(1))
+    high = spread(best.dtype.type(np.inf))
     store(best, 0, a)
     store(best, 1, b)
     above_a = above_b = zero
@@ -295,16 +291,16 @@ def _nth_largest(a: object, b: object, n: int, best: Floats) -> Any:
             above_a = above_a + blend(x > a, one, zero)
             if width < CLASSES:
                 above_b = above_b + blend(x > b, one, zero)
-    last = spread(best.dtype.type(n))
-    floor = least(blend(last > above_a, a, high))
+    count = spread(best.dtype.type(n))
+    floor = least(blend(count > above_a, a, high))
     if width < CLASSES:
-        floor = min(floor, least(blend(last > above_b, b, high)))
+        floor = min(floor, least(blend(count > above_b, b, high)))
     return floor
 
 
 @kernel
 def _count_above(candidates: Floats, n_candidates: int, later: Words, above: Floats) -> None:
-    """Count the scores that rank above each of the first `n_candidates`: larger ones, and equal ones before it."""
+    """Count the scores that rank above each of the first `n_candidates`: larger ones, and earlier equal ones."""
     width = candidates.shape[1]
     zero, one = spread(candidates.dtype.type(0)), spread(candidates.dtype.type(1))
     n_vectors = (n_candidates + width - 1) // width
@@ -356,40 +352,45 @@ def _sorting_network(n: int) -> Integers:
 NETWORK = _sorting_network(CLASSES)
 
 
-def lane_gain(
-    X: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks, workers: int = 1
-) -> Matrix:
+def lane_gain(X: Floats, W: Matrix, offsets: Integers, plan: GainPlan, workers: int = 1) -> Matrix:
     """Return what `linear_gain` returns, from X (n_documents, n_features).
 
-    The precision of X must hold the gains. Features in use are copied block by block unless X is C-contiguous.
+    The gains must be exact in the precision of X. The used features are copied block by block unless X is C-contiguous.
     O(n_documents · Σ_groups k) vector operations for groups of individuals that use k features together, and about
     O(n_documents) per group for ranking individuals that rank alike.
     """
     values = np.zeros((len(offsets) - 1, len(W)))
-    if len(few_ranks[0]) and len(W):
-        width, by_rows = lanes(X.dtype.type), X.flags.c_contiguous
-        columns = slice(None) if by_rows else np.flatnonzero(W.any(axis=0))
-        used = _used_by_groups(W[:, columns], width)
-        begin, feature = true_columns(used)
-        weights = np.zeros((len(used) * width, used.shape[1]), X.dtype)
+    if len(plan[0]) and len(W):
+        width, is_row_major = lanes(X.dtype.type), X.flags.c_contiguous
+        columns = slice(None) if is_row_major else np.flatnonzero(W.any(axis=0))
+        group_mask = _used_by_groups(W[:, columns], width)
+        begin, feature = true_columns(group_mask)
+        weights = np.zeros((len(group_mask) * width, group_mask.shape[1]), X.dtype)
         weights[: len(W)] = W[:, columns]
-        by_feature = np.ascontiguousarray(weights.reshape(len(used), width, -1).transpose(0, 2, 1))
-        n_blocks = 1 if by_rows else 1 + len(X) * used.shape[1] // COPIED_NUMBERS
+        group_weights = np.ascontiguousarray(
+            weights.reshape(len(group_mask), width, -1).transpose(0, 2, 1)
+        )
+        n_blocks = 1 if is_row_major else 1 + len(X) * group_mask.shape[1] // COPIED_NUMBERS
 
-        def fill(parts: list[FewRanks]) -> None:
-            for query, gain, *others in parts:
-                first, last = query[0], query[-1] + 1
-                rows = slice(offsets[first], offsets[last])
+        def fill(parts: list[GainPlan]) -> None:
+            for query, gain, *rest in parts:
+                query_begin, query_end = query[0], query[-1] + 1
+                rows = slice(offsets[query_begin], offsets[query_end])
                 block = read_only(np.ascontiguousarray(X[rows][:, columns]))
-                within, part = (
-                    read_only(offsets[first : last + 1] - rows.start),
-                    (query - first, gain[rows], *others),
-                )
+                block_offsets = read_only(offsets[query_begin : query_end + 1] - rows.start)
+                part = (query - query_begin, gain[rows], *rest)
                 _gain_by_individuals(
-                    block, begin, feature, by_feature, within, part, NETWORK, values[first:last]
+                    block,
+                    begin,
+                    feature,
+                    group_weights,
+                    block_offsets,
+                    part,
+                    NETWORK,
+                    values[query_begin:query_end],
                 )
 
-        in_pieces(fill, _parts(few_ranks, offsets, workers * n_blocks), workers, 1)
+        in_pieces(fill, _parts(plan, offsets, workers * n_blocks), workers, 1)
     return values
 
 
@@ -400,7 +401,7 @@ def _gain_by_individuals(
     feature: Integers,
     weights: Floats,
     offsets: Integers,
-    few_ranks: FewRanks,
+    plan: GainPlan,
     network: Integers,
     values: Matrix,
 ) -> None:
@@ -409,7 +410,7 @@ def _gain_by_individuals(
     Group g has `weights` (n_groups, n_features, lanes) for the features ``feature[begin[g]]`` to
     ``feature[begin[g + 1] - 1]``.
     """
-    query, gain, discount, depth, ideal = few_ranks
+    query, gain, discount, depth, ideal = plan
     n_individuals, width = values.shape[1], weights.shape[2]
     longest = longest_query(offsets, query)
     scores = np.empty((longest, width), X.dtype)
@@ -418,18 +419,16 @@ def _gain_by_individuals(
     candidate_gain = np.empty(longest + 1)
     above, relevant_gain = np.empty((longest, width), X.dtype), np.empty(longest, X.dtype)
     placed, total = np.empty((1, width), X.dtype), np.empty(width)
-    first_document = np.empty(
-        TILED_BLOCK + 1, np.int64
-    )  # of each query of the block; nobody reads it
+    first_document = np.empty(TILED_BLOCK + 1, np.int64)  # only for `cut_block`
     c: int = np.int64(0)  # type: ignore[assignment]  # a literal would be a type of its own
     while c < len(query):
         end, _ = cut_block(offsets, query, c, np.int64(1), first_document)  # type: ignore[arg-type]
         for group in range(len(begin) - 1):
-            own, weights_of_group = feature[begin[group] : begin[group + 1]], weights[group]
+            features, weights_of_group = feature[begin[group] : begin[group + 1]], weights[group]
             for q in range(c, end):
-                first, last = offsets[query[q]], offsets[query[q] + 1]
-                project(X[first:last], weights_of_group, own, scores)
-                n, rows, gains = last - first, scores, gain[first:last]
+                start, stop = offsets[query[q]], offsets[query[q] + 1]
+                project(X[start:stop], weights_of_group, features, scores)
+                n, rows, gains = stop - start, scores, gain[start:stop]
                 if n > SHORT_QUERY:
                     n = _copy_candidate_rows(
                         scores, gains, n, depth[q], network, best, candidates, candidate_gain
@@ -454,7 +453,7 @@ def _copy_candidate_rows(
     candidates: Floats,
     candidate_gain: Vector,
 ) -> int:
-    """Copy the documents that may stand in the first `depth` ranks of some individual, and return their number."""
+    """Copy the documents that may be in the first `depth` ranks of some individual, and return their number."""
     for group in range(CLASSES):
         a = load(scores, group)
         for i in range(group + CLASSES, size, CLASSES):
@@ -469,9 +468,8 @@ def _copy_candidate_rows(
         store(best, j, blend(larger, a, b))
     floor = load(best, depth - 1)
     n_candidates = 0
-    for i in range(
-        size
-    ):  # each is copied, and written over if it need not stay: which one is hard to foresee
+    # Each document is copied, and the next one overwrites those below the floor: a branch would be mispredicted.
+    for i in range(size):
         s = load(scores, i)
         store(candidates, n_candidates, s)
         candidate_gain[n_candidates] = gain[i]

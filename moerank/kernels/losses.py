@@ -16,13 +16,13 @@ from moerank.kernels.algebra import largest
 from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import PairGroups
 
-# Gains that differ by at most this share of the total weight are ties, of which the first stump is taken.
+# Gains that differ by at most this share of the total weight are ties; the first stump wins.
 TIE = 1e-10
 
-# Share of the objective; a line search ends when the next Newton step promises less.
+# A line search ends when the next Newton step promises less than this share of the objective.
 STEP_ROUNDING = 1e-18
 
-# Steps after which a line search ends; two to four are usual.
+# Maximum number of steps of a line search; two to four are usual.
 MAX_PASSES = 100
 
 
@@ -44,9 +44,9 @@ def sort_by_label(y: Integers, offsets: Integers) -> tuple[Integers, Integers]:
     y, query = y[rows], query[rows]
     begin = np.flatnonzero((np.diff(y, prepend=-1) != 0) | (np.diff(query, prepend=-1) != 0))
     bounds = np.append(begin, len(rows))
-    left = np.searchsorted(query, query[begin], side="left")
-    right = np.searchsorted(query, query[begin], side="right")
-    return rows, np.column_stack([left, bounds[:-1], bounds[1:], right])
+    query_begin = np.searchsorted(query, query[begin], side="left")
+    query_end = np.searchsorted(query, query[begin], side="right")
+    return rows, np.column_stack([query_begin, bounds[:-1], bounds[1:], query_end])
 
 
 @kernel
@@ -65,7 +65,7 @@ def hinge_line_search(
         φ(t) = Σ max(0, 1 − (sᵢ − sⱼ) − t (cᵢ − cⱼ))².
 
     φ′ is piecewise linear and increasing, so Newton's method ends at its zero; a bracket keeps it from cycling. The
-    breakpoints are neither computed nor sorted. O(n_pairs) a pass; two to four passes if `start` is a good guess.
+    breakpoints are neither computed nor sorted. O(n_pairs) per pass; two to four passes if `start` is a good guess.
 
     runs, scores, change : see `sort_by_label`; scores and change have shape (n_sorted,)
     start : the first step, in [0, longest]
@@ -73,7 +73,7 @@ def hinge_line_search(
     residual : (n_sorted,), receives the sums of d = max(0, 1 − (sᵢ − sⱼ) − t (cᵢ − cⱼ)) at the minimum, + d for the
         better document, − d for the worse; the loss has the gradient −2 residual in the scores
     """
-    # Separate arrays, because the compiler cannot tell that the rows of one array do not overlap.
+    # Separate arrays, because the compiler cannot know that the rows of one array do not overlap.
     moved, above = np.empty_like(scores), np.empty_like(scores)
     below, bends = np.empty_like(scores), np.empty_like(scores)
     step, low, high = start, 0.0, longest
@@ -117,10 +117,10 @@ def _pass(
     below[:] = 0.0
     bends[:] = 0.0
     for run in range(len(runs)):
-        query, begin, end, last = runs[run]
+        query_begin, begin, end, query_end = runs[run]
         # Loops over slices, which the compiler vectorises.
-        worse, worse_change = scores[end:last], change[end:last]
-        worse_sum, worse_bend = below[end:last], bends[end:last]
+        worse, worse_change = scores[end:query_end], change[end:query_end]
+        worse_sum, worse_bend = below[end:query_end], bends[end:query_end]
         for i in range(begin, end):
             slack, ahead = 1.0 - scores[i], change[i]
             for j in range(len(worse)):
@@ -128,7 +128,7 @@ def _pass(
                 gain = ahead - worse_change[j]
                 worse_sum[j] += max(0.0, d)
                 worse_bend[j] += gain * gain if d > 0.0 else 0.0
-        better, better_sum = scores[query:begin], above[query:begin]
+        better, better_sum = scores[query_begin:begin], above[query_begin:begin]
         for j in range(begin, end):
             slack = 1.0 + scores[j]
             for i in range(len(better)):
@@ -152,18 +152,18 @@ def pair_weights(
     weights: Vector,
     potentials: Vector,
 ) -> float:
-    """Weigh pair (i, j) by cᵢ times the slope of a loss at sᵢ − sⱼ, c the importance; return the sum of the weights.
+    """Weight pair (i, j) by cᵢ times the slope of a loss at sᵢ − sⱼ, c the importance; return the sum of the weights.
 
     The loss is the `fidelity` loss or else the exponential one. `weights` (n_pairs,) and `potentials` (n_documents,)
     receive D and π. O(n_pairs + n_documents).
     """
-    first, winner, worse = pairs
+    begin, winner, worse = pairs
     total = 0.0
     potentials[:] = 0.0
     for w in range(len(winner)):
         i = winner[w]
         won = 0.0
-        for k in range(first[w], first[w + 1]):
+        for k in range(begin[w], begin[w + 1]):
             j = worse[k]
             o = scores[i] - scores[j]
             weight = importance[i] * (_fidelity(o) if fidelity else np.exp(-o))
@@ -177,22 +177,21 @@ def pair_weights(
 
 @kernel
 def split_weight(pairs: PairGroups, weights: Vector, above: Mask) -> tuple[float, float]:
-    """Return the weight of the pairs that a stump orders rightly and of those it orders wrongly.
+    """Return the weight of the pairs that a stump orders correctly, and of those that it orders wrongly.
 
-    `above` (n_documents,) says which documents have h = 1; a pair with both or none of its documents above counts for
-    neither.
+    `above` (n_documents,) marks the documents with h = 1; a pair with both or none of them above counts for neither.
     """
-    first, winner, worse = pairs
-    right = wrong = 0.0
+    begin, winner, worse = pairs
+    right_weight = wrong_weight = 0.0
     for w in range(len(winner)):
         i_above = above[winner[w]]
-        for k in range(first[w], first[w + 1]):
+        for k in range(begin[w], begin[w + 1]):
             if above[worse[k]] != i_above:
                 if i_above:
-                    right += weights[k]
+                    right_weight += weights[k]
                 else:
-                    wrong += weights[k]
-    return right, wrong
+                    wrong_weight += weights[k]
+    return right_weight, wrong_weight
 
 
 @kernel
@@ -226,14 +225,13 @@ def descend(X: Matrix, y: Vector, offsets: Integers, rate: float, n_epochs: int)
 
     p and the target are the softmax of Xw and of the labels y inside every query: how likely each document is to be
     first. An epoch takes one step for each query, in order: w ← w − rate Σ (p − target) x over its documents. Return
-    the weights after each epoch, shape (n_epochs, n_features). O(n_documents · n_features) an epoch.
+    the weights after each epoch, shape (n_epochs, n_features). O(n_documents · n_features) per epoch.
     """
     n_features, target = X.shape[1], np.empty(len(X))
     for q in range(len(offsets) - 1):
         _softmax(y[offsets[q] : offsets[q + 1]], target[offsets[q] : offsets[q + 1]])
-    columns = (
-        X.T.copy()
-    )  # with documents innermost in the one product, features in the other, both are vectorised
+    # With documents innermost in one product and features in the other, both are vectorised.
+    columns = X.T.copy()
     W = np.empty((n_epochs, n_features))
     w = np.zeros(n_features)
     gradient = np.empty(n_features)
@@ -260,10 +258,10 @@ def descend(X: Matrix, y: Vector, offsets: Integers, rate: float, n_epochs: int)
 
 @kernel
 def _softmax(z: Vector, p: Vector) -> None:
-    most = largest(z)
+    peak = largest(z)
     total = 0.0
     for i in range(len(z)):
-        p[i] = np.exp(z[i] - most)
+        p[i] = np.exp(z[i] - peak)
         total += p[i]
     for i in range(len(z)):
         p[i] /= total

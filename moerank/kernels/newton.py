@@ -1,17 +1,17 @@
-"""Newton's method for a population of linear pair rankers, without ever forming a Hessian.
+"""Newton's method for a population of linear pair rankers, without forming a Hessian.
 
 An individual minimises its own objective
 
     f(w) = ½ ‖w‖² + (C / p) Σ ℓ(d),   d = margin − wᵀ(xᵢ − xⱼ) + shiftᵢ − shiftⱼ,
 
 over its own p pairs and its own features, with ℓ(d) = max(0, d)² (RankSVM) or d² (RankRLS). Individuals are close to
-one problem that was solved before, on all pairs or all features. One dense quadratic model of that problem,
-½ wᵀBw − rhsᵀw, gives each individual its start and the preconditioner of its conjugate gradients. Two Newton steps with
-one product each are usual.
+one problem that has been solved on all pairs or all features. A dense quadratic model of that problem, ½ wᵀBw − rhsᵀw,
+gives each individual its start and the preconditioner of its conjugate gradients. Two Newton steps with one product
+each are usual.
 
-`advance_newton` continues individuals with the sums of a pass over their pairs, listed or counted, and says which sums
-they need next. So the weights of an individual do not depend on the others. `newton_lanes` drives it for listed pairs,
-`CountedPairs` of `moerank.training.pairs` for pairs that are counted.
+`advance_newton` continues individuals with the sums of a pass over their pairs, listed or counted, and sets the sums
+that they need next. So the weights of an individual do not depend on the others. `newton_lanes` drives it for listed
+pairs, `CountedPairs` of `moerank.training.pairs` for counted pairs.
 """
 
 from __future__ import annotations
@@ -26,15 +26,14 @@ from moerank.kernels.algebra import dot, factorise, solve
 from moerank.kernels.compiled import kernel
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS
 
-# Newton steps after which an individual of a population stops; a few are usual.
+# Maximum number of Newton steps of an individual of a population; a few are usual.
 MAX_STEPS = 60
 
 # Conjugate gradients of a step end when the residual, in the preconditioner's norm, has fallen to this share.
 FORCING = 0.1
 
-# A step is the last if the Newton decrement is within this factor of the tolerance.
-#
-# The error from changes of the active pairs is then of second order in the decrement, and no further pass checks it.
+# A step is the last one if the Newton decrement is within this factor of the tolerance. The error from changes of the
+# active pairs is then of second order in the decrement, and no further pass checks it.
 LAST_STEP = 100.0
 
 # Relative rounding of an objective in single precision.
@@ -61,9 +60,18 @@ def begin_newton(W: Matrix) -> Newton:
     """Return the state at the weights W (n, n_features), which are brought to the minima in place."""
     n = len(W)
     return Newton(
-        np.full(n, RESIDUALS), W, np.zeros_like(W), np.zeros_like(W), np.zeros_like(W), np.full(n, np.inf),
-        np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n, np.int64), np.zeros(n, np.int64),
-    )  # fmt: skip
+        task=np.full(n, RESIDUALS),
+        W=W,
+        previous=np.zeros_like(W),
+        direction=np.zeros_like(W),
+        residual=np.zeros_like(W),
+        best=np.full(n, np.inf),
+        rho=np.zeros(n),
+        target=np.zeros(n),
+        is_last=np.zeros(n, np.bool_),
+        n_steps=np.zeros(n, np.int64),
+        n_products=np.zeros(n, np.int64),
+    )
 
 
 @kernel
@@ -79,11 +87,11 @@ def advance_newton(
     adaptive: bool,
     tolerance: float,
     noise: float,
-    most_steps: int,
+    max_steps: int,
 ) -> None:
     """Continue the individuals that a pass has served with its sums, and set their tasks for the next pass.
 
-    An individual that becomes idle with more than ``most_steps`` Newton steps is not at its minimum.
+    An individual that becomes idle with more than ``max_steps`` Newton steps is not at its minimum.
 
     served : (n,), none of them idle
     pulled : (n, n_features), the sums of the pass over differences of documents
@@ -102,12 +110,12 @@ def advance_newton(
     for i in range(len(W)):
         if not served[i]:
             continue
-        chosen = feature_mask[i]
+        mask = feature_mask[i]
         if state.task[i] == RESIDUALS:
             squares = slack[i] - dot(W[i], pulled[i])  # Σ d² = Σ t d − wᵀ Σ d (xᵢ − xⱼ)
             objective = 0.5 * dot(W[i], W[i]) + scale[i] * squares
             state.n_steps[i] += 1
-            if state.n_steps[i] > most_steps:
+            if state.n_steps[i] > max_steps:
                 state.task[i] = IDLE
                 continue
             if objective > state.best[i] + noise * abs(state.best[i]):
@@ -117,8 +125,8 @@ def advance_newton(
             state.best[i] = objective
             for f in range(n_features):
                 state.previous[i, f] = W[i, f]
-                residual[i, f] = 2.0 * scale[i] * pulled[i, f] - W[i, f] if chosen[f] else 0.0
-            solve(factors[i], chosen, residual[i], z)
+                residual[i, f] = 2.0 * scale[i] * pulled[i, f] - W[i, f] if mask[f] else 0.0
+            solve(factors[i], mask, residual[i], z)
             rho[i] = dot(residual[i], z)  # the Newton decrement
             if rho[i] <= 2.0 * tolerance * objective:
                 state.task[i] = IDLE
@@ -134,23 +142,21 @@ def advance_newton(
             state.task[i] = CURVATURE
         else:
             for f in range(n_features):
-                z[f] = direction[i, f] + 2.0 * scale[i] * pulled[i, f] if chosen[f] else 0.0
+                z[f] = direction[i, f] + 2.0 * scale[i] * pulled[i, f] if mask[f] else 0.0
             curvature = dot(direction[i], z)
-            length = (
-                rho[i] / curvature if curvature > 0.0 else 0.0
-            )  # 0 where it is too small to square
+            length = rho[i] / curvature if curvature > 0.0 else 0.0  # 0 where squares underflow
             for f in range(n_features):
                 W[i, f] += length * direction[i, f]
                 residual[i, f] -= length * z[f]
             state.n_products[i] += 1
-            solve(factors[i], chosen, residual[i], z)
-            before, rho[i] = rho[i], dot(residual[i], z)
+            solve(factors[i], mask, residual[i], z)
+            previous_rho, rho[i] = rho[i], dot(residual[i], z)
             if rho[i] <= state.target[i]:
                 state.task[i] = IDLE if state.is_last[i] else RESIDUALS
             elif state.n_products[i] == 2 * n_features + 10:
                 state.task[i] = RESIDUALS
             for f in range(n_features):
-                direction[i, f] = z[f] + rho[i] / before * direction[i, f]
+                direction[i, f] = z[f] + rho[i] / previous_rho * direction[i, f]
 
 
 @kernel
@@ -174,20 +180,21 @@ def newton_lanes(
     """Bring a `Newton`, given as a tuple that `begin_newton` has made, to the minimum of each lane's objective.
 
     Lanes go from pass to pass together: lanes that need residuals wait for the conjugate gradients of the others. A
-    lane that did not converge has more than `MAX_STEPS` steps. numba compiles the making of arrays for a second.
+    lane that did not converge has more than `MAX_STEPS` steps. The caller makes the arrays of the state, because that
+    takes a second to compile here.
 
     X : (n_documents, n_features), the precision of the passes
     pairs : see `PairGroups`
     words : (n_pairs,); bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.
     feature_mask : (lanes, n_features); at least one feature per lane
     B, rhs : (n_features, n_features) and (n_features,), the quadratic model
-    start : (lanes, n_features), or without rows to start from the model's minimum
-    start_scores : (n_documents,), the scores before the shift that all lanes start with, or empty to compute them
+    start : (lanes, n_features), or no rows to start from the minimum of the model
+    start_scores : (n_documents,), the scores of all lanes at the start, before the shift, or empty to compute them
     shift : (n_documents,), or empty for 0
     tolerance : see `advance_newton`
     """
     lanes, n_features = feature_mask.shape
-    used = pair_pass.used_features(feature_mask.T)
+    features = pair_pass.used_features(feature_mask.T)
     factors = factorise(B, feature_mask)
     state = Newton(*fields)
     W = state.W
@@ -202,27 +209,25 @@ def newton_lanes(
             state.task[lane] = IDLE
     scale = C / n_kept
     scores, documents = np.empty((len(X), lanes), X.dtype), np.empty((len(X), lanes), X.dtype)
-    weights, partial = (
-        np.zeros((n_features, lanes), X.dtype),
-        np.empty((n_features, lanes), X.dtype),
-    )
+    weights = np.zeros((n_features, lanes), X.dtype)
+    partial = np.empty((n_features, lanes), X.dtype)
     sums, pulled = np.empty((n_features, lanes)), np.empty((lanes, n_features))
     slack_sum, active = np.empty(lanes), np.empty_like(words)
     slack = np.empty(lanes)
-    at_start = len(start_scores) > 0
+    is_start = len(start_scores) > 0
     while state.task.any():
         served = state.task == CURVATURE
         curving = served.any()
         if not curving:  # every lane that is not idle begins a Newton step
             served = state.task == RESIDUALS
-        if at_start:
+        if is_start:
             for i in range(len(X)):
                 for lane in range(lanes):
                     scores[i, lane] = start_scores[i]
         else:
             pair_pass.transpose(state.direction if curving else W, weights)
-            pair_pass.project(X, weights, used, scores)
-        at_start = False
+            pair_pass.project(X, weights, features, scores)
+        is_start = False
         if curving:
             pair_pass.curvature_pass(pairs, active, scores, documents)
         else:
@@ -234,7 +239,7 @@ def newton_lanes(
             for i in range(len(shift)):
                 for lane in range(lanes):
                     slack[lane] += np.float64(shift[i]) * documents[i, lane]
-        pair_pass.pull_back(X, documents, used, partial, sums)
+        pair_pass.pull_back(X, documents, features, partial, sums)
         pair_pass.transpose(sums, pulled)
         advance_newton(
             state,

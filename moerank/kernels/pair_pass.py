@@ -9,7 +9,7 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Packed, Vector, Words
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, load, load_mask, spread, store, store_eight, store_mask
 
-# `first`, `winner` and `worse` of `PreferencePairs`: the pairs by their better document.
+# The fields `first`, `winner` and `worse` of `PreferencePairs`: the pairs by their better document.
 PairGroups: TypeAlias = tuple[Integers, NDArray[np.int32], NDArray[np.int32]]
 
 
@@ -40,11 +40,11 @@ def hinge_pass(
 ) -> None:
     """Sum d = margin − (sᵢ − sⱼ) over the kept pairs into the documents: residual[i] += d, residual[j] −= d.
 
-    With `hinge` only pairs with d > 0 count; `active` receives the pairs that did and `slack_sum` (lanes,) their
+    With `hinge` only pairs with d > 0 count. `active` receives the pairs that count, and `slack_sum` (lanes,) their
     Σ d, from which the squared loss follows: Σ d² = margin · Σ d − Σ s · residual, the second sum over documents.
-    Complexity: O(n_pairs) vector operations.
+    O(n_pairs) vector operations.
     """
-    first, winner, worse = pairs
+    begin, winner, worse = pairs
     zero = spread(scores.dtype.type(0))
     target = spread(scores.dtype.type(margin))
     winner_total = np.empty((1, scores.shape[1]), scores.dtype)
@@ -54,7 +54,7 @@ def hinge_pass(
         i = winner[w]
         slack = target - load(scores, i)
         total = zero
-        for k in range(np.uint64(first[w]), np.uint64(first[w + 1])):
+        for k in range(np.uint64(begin[w]), np.uint64(begin[w + 1])):
             j = worse[k]
             d = slack + load(scores, j)
             counts = load_mask(pair_words, k)
@@ -74,16 +74,16 @@ def hinge_pass(
 def curvature_pass(pairs: PairGroups, active: Words, scores: Floats, result: Floats) -> None:
     """Multiply by the graph Laplacian of the active pairs: result[i] += sᵢ − sⱼ, result[j] −= sᵢ − sⱼ.
 
-    Complexity: O(n_pairs) vector operations.
+    O(n_pairs) vector operations.
     """
-    first, winner, worse = pairs
+    begin, winner, worse = pairs
     zero = spread(scores.dtype.type(0))
     result[:] = 0
     for w in range(len(winner)):
         i = winner[w]
         above = load(scores, i)
         total = zero
-        for k in range(np.uint64(first[w]), np.uint64(first[w + 1])):
+        for k in range(np.uint64(begin[w]), np.uint64(begin[w + 1])):
             j = worse[k]
             t = blend(load_mask(active, k), above - load(scores, j), zero)
             total = total + t
@@ -92,20 +92,18 @@ def curvature_pass(pairs: PairGroups, active: Words, scores: Floats, result: Flo
 
 
 @kernel
-def project(X: Floats, weights: Floats, used: Integers, scores: Floats) -> None:
-    """Write the scores X · weights of all documents under all lanes, summed in feature order over `used` features.
+def project(X: Floats, weights: Floats, features: Integers, scores: Floats) -> None:
+    """Write the scores X · weights of all documents under all lanes, summed in order of `features`.
 
     Every document is summed in the same order by the same operations, so identical documents get identical bits, and
-    a feature with weight 0 in every lane may be left out of `used` without changing any.
+    a feature with weight 0 in every lane may be left out of `features` without changing a bit.
     Shapes: X (n_documents, n_features), weights (n_features, lanes), scores (n_documents, lanes).
     """
     zero = spread(weights.dtype.type(0))
     n_full = len(X) - len(X) % 4
-    for i in range(
-        0, n_full, 4
-    ):  # four documents together share the loads of the weights and hide latency
+    for i in range(0, n_full, 4):  # four documents share the loads of the weights and hide latency
         a = b = c = d = zero
-        for f in used:
+        for f in features:
             w = load(weights, f)
             a = a + spread(X[i, f]) * w
             b = b + spread(X[i + 1, f]) * w
@@ -117,7 +115,7 @@ def project(X: Floats, weights: Floats, used: Integers, scores: Floats) -> None:
         store(scores, i + 3, d)
     for i in range(n_full, len(X)):
         a = zero
-        for f in used:
+        for f in features:
             a = a + spread(X[i, f]) * load(weights, f)
         store(scores, i, a)
 
@@ -125,33 +123,33 @@ def project(X: Floats, weights: Floats, used: Integers, scores: Floats) -> None:
 @kernel
 def used_features(weights: Floats | Mask) -> Integers:
     """Return the features with a weight, or a bit, other than 0 in any lane, as `project` needs them."""
-    used = np.empty(len(weights), np.int64)
+    features = np.empty(len(weights), np.int64)
     count = 0
     for f in range(len(weights)):
         for lane in range(weights.shape[1]):
             if weights[f, lane] != 0:
-                used[count] = f
+                features[count] = f
                 count += 1
                 break
-    return used[:count]
+    return features[:count]
 
 
 @kernel
 def pull_back(
-    X: Floats, documents: Floats, used: Integers, partial: Floats, features: Matrix
+    X: Floats, documents: Floats, features: Integers, partial: Floats, sums: Matrix
 ) -> None:
-    """Bring sums over documents back to the features: features = Xᵀ · documents for `used` features, 0 for others.
+    """Sum over the documents for each feature: sums = Xᵀ · documents for `features`, 0 for the others.
 
-    `partial` (n_features, lanes) is scratch: 128 documents are summed in the arrays' own precision before they are
-    added to `features` in double, which keeps single-precision rounding far below the tolerance of any solver here.
+    `partial` (n_features, lanes) is scratch: 128 documents are summed in the precision of the arrays before they are
+    added to `sums` in double, which keeps single-precision rounding far below the tolerance of any solver here.
     """
-    features[:] = 0
+    sums[:] = 0
     zero = spread(documents.dtype.type(0))
-    n_full = len(used) - len(used) % 4
+    n_full = len(features) - len(features) % 4
     for start in range(0, len(X), 128):
         stop = min(start + 128, len(X))
         for u in range(0, n_full, 4):
-            f, g, h, k = used[u], used[u + 1], used[u + 2], used[u + 3]
+            f, g, h, k = features[u], features[u + 1], features[u + 2], features[u + 3]
             a = b = c = d = zero
             for i in range(start, stop):
                 v = load(documents, i)
@@ -163,14 +161,14 @@ def pull_back(
             store(partial, g, b)
             store(partial, h, c)
             store(partial, k, d)
-        for f in used[n_full:]:
+        for f in features[n_full:]:
             a = zero
             for i in range(start, stop):
                 a = a + spread(X[i, f]) * load(documents, i)
             store(partial, f, a)
-        for f in used:
-            for lane in range(features.shape[1]):
-                features[f, lane] += partial[f, lane]
+        for f in features:
+            for lane in range(sums.shape[1]):
+                sums[f, lane] += partial[f, lane]
 
 
 @kernel

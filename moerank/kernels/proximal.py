@@ -6,9 +6,9 @@ An individual minimises its own objective over 2 n_features non-negative variabl
 
 over its own p pairs and its own features; FSMRank has costs cᵢ = 1 / sᵢ.
 
-`advance` continues individuals with the sums of a pass over their pairs, listed or counted, and says where ℓ is needed
-next. So the weights of an individual do not depend on the others. `proximal_lanes` drives it for listed pairs,
-`CountedPairs` of `moerank.training.pairs` for pairs that are counted.
+`advance` continues individuals with the sums of a pass over their pairs, listed or counted, and sets the point where ℓ
+is needed next. So the weights of an individual do not depend on the others. `proximal_lanes` drives it for listed
+pairs, `CountedPairs` of `moerank.training.pairs` for counted pairs.
 """
 
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ from moerank.kernels.run_pass import IDLE
 # Tasks of a pass for an individual that is not `IDLE`: ℓ and its gradient at the point z; ℓ at the trial step.
 GRADIENT, VALUE = 1, 2
 
-# Relative rounding error of ℓ; if it were ignored, L would be doubled for ever close to the solution.
+# Relative rounding error of ℓ; if it were ignored, L would be doubled without end close to the solution.
 LOSS_ROUNDING = 1e-13
 
 
@@ -51,7 +51,7 @@ class Proximal(NamedTuple):
 
     task: Integers  # (n,), `IDLE`, `GRADIENT` or `VALUE`
     w: Matrix  # (n, 2 n_features), the variables
-    before: Matrix  # (n, 2 n_features), the previous variables
+    previous: Matrix  # (n, 2 n_features), the variables before the last step
     z: Matrix  # (n, 2 n_features), the extrapolated point
     trial: Matrix  # (n, 2 n_features)
     value: Vector  # (n,), ℓ at z
@@ -68,9 +68,19 @@ def begin(terms: Terms, start: Matrix) -> Proximal:
     n = len(start)
     L = (4.0 + 2.0 * terms.lambda1) * np.maximum(1, terms.feature_mask.sum(axis=1)) / 2.0**10
     return Proximal(
-        np.full(n, GRADIENT), start.copy(), start.copy(), start.copy(), start.copy(), np.zeros(n),
-        np.zeros_like(start), np.zeros(n), L, np.ones(n), np.zeros(n), np.zeros(n, np.int64),
-    )  # fmt: skip
+        task=np.full(n, GRADIENT),
+        w=start.copy(),
+        previous=start.copy(),
+        z=start.copy(),
+        trial=start.copy(),
+        value=np.zeros(n),
+        gradient=np.zeros_like(start),
+        objective=np.zeros(n),
+        L=L,
+        alpha=np.ones(n),
+        momentum=np.zeros(n),
+        n_iter=np.zeros(n, np.int64),
+    )
 
 
 @kernel
@@ -102,10 +112,8 @@ def advance(
             for f in range(n_features):  # of ℓ in [u; v], from Σ d (xᵢ − xⱼ) and A (u + v)
                 loss = -2.0 * terms.share[i] * pulled[i, f]
                 quadratic = terms.lambda1[i] * similar[f] if terms.lambda1[i] > 0.0 else 0.0
-                state.gradient[i, f], state.gradient[i, n_features + f] = (
-                    quadratic + loss,
-                    quadratic - loss,
-                )
+                state.gradient[i, f] = quadratic + loss
+                state.gradient[i, n_features + f] = quadratic - loss
             if state.n_iter[i] == 0:  # z is w here
                 state.objective[i] = state.value[i] + _penalty(terms, i, z[i])
             state.task[i] = VALUE
@@ -125,13 +133,12 @@ def advance(
                 state.momentum[i] = (state.alpha[i] - 1.0) / following
                 state.alpha[i] = following
                 for k in range(n_variables):
-                    state.before[i, k], w[i, k] = w[i, k], trial[i, k]
-                    z[i, k] = w[i, k] + state.momentum[i] * (w[i, k] - state.before[i, k])
+                    state.previous[i, k], w[i, k] = w[i, k], trial[i, k]
+                    z[i, k] = w[i, k] + state.momentum[i] * (w[i, k] - state.previous[i, k])
                 continue
             L[i] *= 2.0
-        for k in range(
-            n_variables
-        ):  # the minimum of the model at z: max(0, z − (g + λ₂ c) / L), 0 off the features
+        # The minimum of the model at z: max(0, z − (g + λ₂ c) / L), 0 off the features.
+        for k in range(n_variables):
             f = k % n_features
             step = (state.gradient[i, k] + terms.lambda2[i] * terms.cost[i, f]) / L[i]
             trial[i, k] = max(0.0, z[i, k] - step) if terms.feature_mask[i, f] else 0.0
@@ -151,8 +158,8 @@ def proximal_lanes(
     """Bring a `Proximal`, given as a tuple that `begin` has made, to each lane's minimum, by accelerated steps.
 
     Lanes go from step to step together: a lane that has found its L waits for the others. Scores are linear in w, so
-    the scores of the extrapolated point z come from the scores of the last two w. So a step takes one product with X
-    for w, one back from the documents for the gradient at z, and two passes over the pairs.
+    those of the extrapolated point z follow from the scores of the last two w. A step takes one product with X for w,
+    one with Xᵀ for the gradient at z, and two passes over the pairs.
 
     X : (n_documents, n_features)
     pairs : see `PairGroups`
@@ -163,16 +170,14 @@ def proximal_lanes(
     """
     terms, state = Terms(*fields_of_terms), Proximal(*fields_of_state)
     lanes, n_features = terms.feature_mask.shape
-    every = np.arange(n_features)
-    weights, partial, sums = (
-        np.empty((n_features, lanes)),
-        np.empty((n_features, lanes)),
-        np.empty((n_features, lanes)),
-    )
+    features = np.arange(n_features)
+    weights = np.empty((n_features, lanes))
+    partial = np.empty((n_features, lanes))
+    sums = np.empty((n_features, lanes))
     scores, documents = np.empty((len(X), lanes)), np.empty((len(X), lanes))
     pulled, squares, active = np.empty((lanes, n_features)), np.empty(lanes), np.empty_like(words)
     transpose(state.w[:, :n_features] - state.w[:, n_features:], weights)
-    project(X, weights, every, scores)
+    project(X, weights, features, scores)
     scores_w, scores_before = scores.copy(), scores.copy()
     while state.task.any():  # every lane that is not idle begins a step
         for i in range(len(X)):
@@ -180,7 +185,7 @@ def proximal_lanes(
                 change = scores_w[i, lane] - scores_before[i, lane]
                 scores[i, lane] = scores_w[i, lane] + state.momentum[lane] * change
         _hinge(pairs, words, scores, active, documents, squares)
-        pull_back(X, documents, every, partial, sums)
+        pull_back(X, documents, features, partial, sums)
         transpose(sums, pulled)
         served = state.task == GRADIENT
         while served.any():

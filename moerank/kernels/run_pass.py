@@ -1,10 +1,10 @@
 """Sums over preference pairs by runs of labels, for many individuals, without a list of pairs.
 
-Sorted by label, the worse documents of a document are all documents of its query before its own run. Documents are the
-lanes: an individual takes time for its own features only, and its sums do not depend on the others. Whole queries are
-processed in blocks of about 512 documents. A block's features, centred in their queries, are copied into tiles that
-stay in the cache while all individuals are scored, their scores are replaced by the sums over each document's pairs,
-and these sums are brought back to the features.
+Where documents are sorted by label, the worse documents of a document are all documents of its query before its own
+run. Documents are the lanes: an individual takes time for its own features only, and its sums do not depend on the
+others. Whole queries are processed in blocks of about 512 documents. The features of a block, centred in their queries,
+are copied into tiles that stay in the cache: there all individuals are scored, their scores are replaced by the sums
+over the pairs of each document, and these are multiplied by the features.
 
 In a query with n documents and runs of labels a pass over its pairs takes O(n²) at worst, n² / 32 vector operations in
 single precision; up to some 5,000 documents that is faster than sorting the scores.
@@ -21,14 +21,14 @@ from moerank.kernels.lanes import blend, fused, load, load_mask, spread, store, 
 from moerank.kernels.tiles import (
     TILE,
     TILED_BLOCK,
-    OwnFeatures,
+    FeatureLists,
     copy_to_tiles,
     cut_block,
     longest_query,
 )
 
-# `query`, `first`, `start` and `row`: the queries with pairs, increasing; query q has the runs ``first[q]`` to
-# ``first[q + 1]``, run r the documents ``row[start[r]]`` to ``row[start[r + 1]]``.
+# `query`, `first_run`, `start` and `row`: the queries with pairs, increasing; query q has the runs ``first_run[q]`` to
+# ``first_run[q + 1]``, run r the documents ``row[start[r]]`` to ``row[start[r + 1]]``.
 RunOrder: TypeAlias = tuple[Integers, Integers, Integers, NDArray[np.int32]]
 
 
@@ -46,16 +46,16 @@ def _add_pairs(
 ) -> float:
     """Add d to the winner and −d to the loser of every pair of a query with d > 0, and return Σ d.
 
-    With `move` the difference of the moves takes the place of d. Four winners go side by side. numba compiles the two
+    With `move` the difference of the moves replaces d. Four winners are processed side by side. numba compiles the two
     cases apart, because it knows at compile time whether an argument is None.
     """
-    start, first, end = runs
+    start, first_run, end_run = runs
     width, four_sums = len(prefix), four.reshape(-1)
     zero, low = spread(loser.dtype.type(0)), spread(loser.dtype.type(-np.inf))
     nobody = loser.dtype.type(-np.inf)
     slack = zero
-    for r in range(first + 1, end):
-        begin, stop = start[r] - start[first], start[r + 1] - start[first]
+    for r in range(first_run + 1, end_run):
+        begin, stop = start[r] - start[first_run], start[r + 1] - start[first_run]
         n_full, rest = begin // width, begin % width
         for i in range(begin, stop, 4):
             a0 = z0 = spread(level[i])
@@ -63,12 +63,10 @@ def _add_pairs(
             a2 = z2 = spread(level[i + 2] if i + 2 < stop else nobody)
             a3 = z3 = spread(level[i + 3] if i + 3 < stop else nobody)
             if moved is not None:
-                z0, z1, z2, z3 = (
-                    spread(moved[i]),
-                    spread(moved[i + 1]),
-                    spread(moved[i + 2]),
-                    spread(moved[i + 3]),
-                )
+                z0 = spread(moved[i])
+                z1 = spread(moved[i + 1])
+                z2 = spread(moved[i + 2])
+                z3 = spread(moved[i + 3])
             t0 = t1 = t2 = t3 = zero
             for vector in range(n_full + (rest > 0)):
                 s = load(loser, vector)
@@ -100,31 +98,29 @@ def _add_pairs(
 
 @kernel
 def _add_all_pairs(
-    score: Floats, chosen: Mask, margin: float, sums: Floats, runs: tuple[Integers, int, int]
+    score: Floats, is_kept: Mask, margin: float, sums: Floats, runs: tuple[Integers, int, int]
 ) -> float:
     """Add d = margin − (sᵢ − sⱼ) to the winner and −d to the loser of every pair of a query; return Σ d.
 
     Sums per run are enough: a document with w worse and b better ones gets (w − b) margin − (w + b) s plus the scores
-    of all these. Pairs count where both documents are `chosen` (n,).
+    of all these. Pairs count if `is_kept` (n,) is true for both documents.
     """
-    start, first, end = runs
+    start, first_run, end_run = runs
     slack = 0.0
-    for side in (
-        1.0,
-        -1.0,
-    ):  # the sums of each document over the worse documents, and over the better ones
+    # The sums of each document over the worse documents, then over the better ones.
+    for side in (1.0, -1.0):
         other = 0.0
         n_others = 0
-        for number in range(end - first):
-            r = first + number if side > 0 else end - 1 - number
-            begin, stop = start[r] - start[first], start[r + 1] - start[first]
+        for number in range(end_run - first_run):
+            r = first_run + number if side > 0 else end_run - 1 - number
+            begin, stop = start[r] - start[first_run], start[r + 1] - start[first_run]
             for k in range(begin, stop):
-                if chosen[k]:
+                if is_kept[k]:
                     d = n_others * (side * margin - score[k]) + other
                     sums[k] += d
                     slack += d if side > 0 else 0.0
             for k in range(begin, stop):
-                if chosen[k]:
+                if is_kept[k]:
                     other += score[k]
                     n_others += 1
     return slack
@@ -153,15 +149,15 @@ def centres(columns: Floats, offsets: Integers) -> Matrix:
 @kernel
 def run_pass(
     columns: NDArray[np.uint8],
-    single: bool,
+    is_single: bool,
     centre: Matrix,
     offsets: Integers,
     order: RunOrder,
-    own: OwnFeatures,
+    lists: FeatureLists,
     w: Floats,
     v: Floats,
     task: Integers,
-    chosen_units: tuple[Mask, Mask],
+    unit_masks: tuple[Mask, Mask],
     margin: float,
     shift: Vector,
     hinge: bool,
@@ -174,28 +170,28 @@ def run_pass(
     Only pairs with d = t − wᵀ(xᵢ − xⱼ) > 0 count with the `hinge`, else all. The task of an individual is `RESIDUALS`
     for Σ d (xᵢ − xⱼ) and Σ t d, or `CURVATURE` for Σ vᵀ(xᵢ − xⱼ) (xᵢ − xⱼ).
 
-    columns : (n_features · n_documents · 4 or 8,), the bytes of all features, one after the other; they are numbers in
-        `single` or else double precision, for which the pass need not be compiled twice
+    columns : (n_features · n_documents · 4 or 8,), the bytes of all features, one after the other, in single precision
+        if `is_single`, else in double; so the pass is compiled once for both
     centre : (n_features, n_queries), subtracted in each query
     offsets : (n_queries + 1,)
-    order, own : see `RunOrder` and `OwnFeatures`
+    order, lists : see `RunOrder` and `FeatureLists`
     w, v : (n_own,), weights and directions in the precision of the pass
     task : (n_individuals,)
-    chosen_units : (n_individuals, n_documents), the documents whose pairs count; one row for all individuals, or no
+    unit_masks : (n_individuals, n_documents), the documents whose pairs count; one row for all individuals, or no
         row for all documents; and (n_individuals, n_queries), the same for queries
     shift : (n_documents,), or empty for 0
     prefix : (lanes,) words; word l has the bits of the lanes before lane l
     sums : (n_own,), receives the sums of vectors, on the individual's features
     slack : (n_individuals,), receives Σ t d
     """
-    query, first, start, row = order
-    used, begin, position = own
-    documents, queries = chosen_units
+    query, first_run, start, row = order
+    features, begin, position = lists
+    documents, queries = unit_masks
     n_individuals, width = len(begin) - 1, len(prefix)
     longest = longest_query(offsets, query)
     step = TILE * width
     room = (max(TILED_BLOCK, longest) + step - 1) // step * step
-    tiles = np.zeros((room // width * len(used), width), w.dtype)
+    tiles = np.zeros((room // width * len(features), width), w.dtype)
     scores = np.zeros((n_individuals * (room // width), width), w.dtype)
     moves = np.zeros((n_individuals * (room // width), width), w.dtype)
     partial = np.zeros((len(position) + 3, width), w.dtype)
@@ -203,17 +199,15 @@ def run_pass(
     loser, winner = np.empty((sorted_size, width), w.dtype), np.empty((sorted_size, width), w.dtype)
     move, total = np.empty((sorted_size, width), w.dtype), np.empty((sorted_size, width), w.dtype)
     four = np.empty((1, width), w.dtype)
-    # Views are made here once: inside the loops each would count its references.
+    # Views are made once: inside the loops each would count its references.
     score, moved = scores.reshape(-1), moves.reshape(-1)
-    as_loser, as_winner, as_move, added = (
-        loser.reshape(-1),
-        winner.reshape(-1),
-        move.reshape(-1),
-        total.reshape(-1),
-    )
+    as_loser = loser.reshape(-1)
+    as_winner = winner.reshape(-1)
+    as_move = move.reshape(-1)
+    added = total.reshape(-1)
     nothing = spread(w.dtype.type(0))
-    chosen = np.ones(longest, np.bool_)
-    by_label, by_row = np.empty(room, np.uint32), np.empty(room, np.uint32)
+    is_kept = np.ones(longest, np.bool_)
+    label_order, label_rank = np.empty(room, np.uint32), np.empty(room, np.uint32)
     sums[:] = 0.0
     slack[:] = 0.0
     first_vector = np.empty(TILED_BLOCK + 1, np.int64)  # of each query of the block
@@ -221,19 +215,17 @@ def run_pass(
     while c < len(query):
         end, n = cut_block(offsets, query, c, width, first_vector)
         for q in range(c, end):
-            document, offset, sorted_first = (
-                first_vector[q - c] * width,
-                offsets[query[q]],
-                start[first[query[q]]],
-            )
+            document = first_vector[q - c] * width
+            offset = offsets[query[q]]
+            sorted_first = start[first_run[query[q]]]
             for k in range(offsets[query[q] + 1] - offset):
-                by_label[document + k] = document + row[sorted_first + k] - offset
-                by_row[document + row[sorted_first + k] - offset] = k
-        if single:
+                label_order[document + k] = document + row[sorted_first + k] - offset
+                label_rank[document + row[sorted_first + k] - offset] = k
+        if is_single:
             copy_to_tiles(
                 columns.view(np.float32),
                 offsets[-1],
-                used,
+                features,
                 offsets,
                 query[c:end],
                 first_vector,
@@ -243,26 +235,24 @@ def run_pass(
             copy_to_tiles(
                 columns.view(np.float64),
                 offsets[-1],
-                used,
+                features,
                 offsets,
                 query[c:end],
                 first_vector,
                 tiles,
             )
-        _centre(tiles, used, centre, offsets, query[c:end], first_vector)
+        _centre(tiles, features, centre, offsets, query[c:end], first_vector)
         n_tiles = (n + TILE - 1) // TILE
-        _score(tiles, n_tiles, own, w, task, RESIDUALS, scores, room // width)
-        _score(tiles, n_tiles, own, v, task, CURVATURE, moves, room // width)
+        _score(tiles, n_tiles, lists, w, task, RESIDUALS, scores, room // width)
+        _score(tiles, n_tiles, lists, v, task, CURVATURE, moves, room // width)
         for individual in range(n_individuals):
             if task[individual] == IDLE:
                 continue
             at = individual * room
             for q in range(c, end):
-                document, r, r_end = (
-                    first_vector[q - c] * width,
-                    first[query[q]],
-                    first[query[q] + 1],
-                )
+                document = first_vector[q - c] * width
+                r = first_run[query[q]]
+                r_end = first_run[query[q] + 1]
                 runs = start, r, r_end
                 n_of_query = start[r_end] - start[r]
                 if len(queries) and not queries[min(individual, len(queries) - 1), query[q]]:
@@ -271,23 +261,23 @@ def run_pass(
                     continue
                 for vector in range(n_of_query // width + 2):
                     store(total, vector, nothing)
-                _gather(score, at, by_label, document, n_of_query, 0, as_loser)
+                _gather(score, at, label_order, document, n_of_query, 0, as_loser)
                 if len(documents):
                     mask = min(individual, len(documents) - 1)
                     for k in range(n_of_query):
-                        chosen[k] = documents[mask, row[start[r] + k]]
+                        is_kept[k] = documents[mask, row[start[r] + k]]
                 if len(shift):
                     for k in range(n_of_query):
                         as_loser[k] -= shift[row[start[r] + k]]
                 if task[individual] == CURVATURE:
-                    _gather(moved, at, by_label, document, n_of_query, 0, as_move)
+                    _gather(moved, at, label_order, document, n_of_query, 0, as_move)
                 total_slack = 0.0
                 if hinge:
                     for k in range(n_of_query):
                         as_winner[k] = w.dtype.type(margin) - as_loser[k]
                     if len(documents):
                         for k in range(n_of_query):
-                            if not chosen[k]:
+                            if not is_kept[k]:
                                 as_loser[k] = as_winner[k] = -np.inf
                     if task[individual] == RESIDUALS:
                         total_slack = _add_pairs(
@@ -298,9 +288,9 @@ def run_pass(
                             loser, as_winner, move, as_move, total, added, runs, prefix, four
                         )
                 elif task[individual] == RESIDUALS:
-                    total_slack = _add_all_pairs(as_loser, chosen, margin, added, runs)
+                    total_slack = _add_all_pairs(as_loser, is_kept, margin, added, runs)
                 else:
-                    _add_all_pairs(as_move, chosen, 0.0, added, runs)
+                    _add_all_pairs(as_move, is_kept, 0.0, added, runs)
                     for k in range(n_of_query):
                         added[k] = -added[k]
                 slack[individual] += margin * total_slack
@@ -308,10 +298,10 @@ def run_pass(
                     for k in range(n_of_query):
                         slack[individual] += shift[row[start[r] + k]] * added[k]
                 store(scores, (at + document + n_of_query - 1) // width, nothing)
-                _gather(added, 0, by_row, document, n_of_query, at + document, score)
+                _gather(added, 0, label_rank, document, n_of_query, at + document, score)
             for vector in range(n, n_tiles * TILE):
                 store(scores, at // width + vector, nothing)
-        _pull_back(tiles, n_tiles, own, task, scores, room // width, partial)
+        _pull_back(tiles, n_tiles, lists, task, scores, room // width, partial)
         for k in range(0, len(position), 4):
             store(
                 four,
@@ -332,18 +322,18 @@ def run_pass(
 @kernel
 def _centre(
     tiles: Floats,
-    used: Integers,
+    features: Integers,
     centre: Matrix,
     offsets: Integers,
     queries: Integers,
     first_vector: Integers,
 ) -> None:
-    """Subtract from each used feature its mean in each query of the block."""
-    n_used, width = len(used), tiles.shape[1]
+    """Subtract the mean in each query of the block from each of the features."""
+    n_used, width = len(features), tiles.shape[1]
     for q in range(len(queries)):
         n_vectors = (offsets[queries[q] + 1] - offsets[queries[q]] + width - 1) // width
         for u in range(n_used):
-            mean = spread(tiles.dtype.type(centre[used[u], queries[q]]))
+            mean = spread(tiles.dtype.type(centre[features[u], queries[q]]))
             for vector in range(first_vector[q], first_vector[q] + n_vectors):
                 row = (vector - vector % TILE) * n_used + u * TILE + vector % TILE
                 store(tiles, row, load(tiles, row) - mean)
@@ -353,20 +343,20 @@ def _centre(
 def _score(
     tiles: Floats,
     n_tiles: int,
-    own: OwnFeatures,
+    lists: FeatureLists,
     w: Floats,
     task: Integers,
-    least_task: int,
+    min_task: int,
     scores: Floats,
     room: int,
 ) -> None:
-    """Sum wᵀx of every tile under every individual with at least this task, in feature order."""
-    used, begin, position = own
+    """Sum wᵀx of each tile under each individual whose task is at least `min_task`, in feature order."""
+    features, begin, position = lists
     zero = spread(w.dtype.type(0))
     for t in range(n_tiles):
-        tile = t * len(used) * TILE
+        tile = t * len(features) * TILE
         for individual in range(len(begin) - 1):
-            if task[individual] < least_task:
+            if task[individual] < min_task:
                 continue
             s0 = s1 = s2 = s3 = zero
             for k in range(begin[individual], begin[individual + 1]):
@@ -394,7 +384,7 @@ def _gather(
     result: Floats,
 ) -> None:
     """Copy the values at ``at + position[begin]``, … one after the other to `result`, from `target` on."""
-    for k in range(n):  # numbers without a sign need no test for an index from the end
+    for k in range(n):  # unsigned indices are not tested for being negative
         result[np.uint64(target + k)] = values[np.uint64(at) + position[np.uint64(begin + k)]]
 
 
@@ -402,16 +392,16 @@ def _gather(
 def _pull_back(
     tiles: Floats,
     n_tiles: int,
-    own: OwnFeatures,
+    lists: FeatureLists,
     task: Integers,
     documents: Floats,
     room: int,
     partial: Floats,
 ) -> None:
-    """Bring sums over documents back to the features: partial += xᵀ documents, lane by lane, on own features."""
-    used, begin, position = own
+    """Add xᵀ documents to `partial`, lane by lane, on the features of each individual."""
+    features, begin, position = lists
     for t in range(n_tiles):
-        tile = t * len(used) * TILE
+        tile = t * len(features) * TILE
         for individual in range(len(begin) - 1):
             if task[individual] == IDLE:
                 continue

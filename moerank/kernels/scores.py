@@ -1,4 +1,4 @@
-"""Scores of a population of linear rankers, with the same bits wherever an individual or a document stands."""
+"""Scores of a population of linear rankers, whose bits do not depend on the other individuals and documents."""
 
 from collections.abc import Callable, Sequence
 
@@ -46,11 +46,11 @@ def values_by_blocks(
 
     def fill(part: Sequence[tuple[int, int]]) -> None:
         for begin, end in part:
-            within = offsets[begin : end + 1]
-            scores = linear_scores(X[within[0] : within[-1]], W)
-            part_of_plan = _part_of_plan(plan, begin, end, within)
+            block_offsets = offsets[begin : end + 1]
+            scores = linear_scores(X[block_offsets[0] : block_offsets[-1]], W)
+            part_of_plan = _part_of_plan(plan, begin, end, block_offsets)
             values[begin:end] = measure(
-                read_only(scores), read_only(within - within[0]), *part_of_plan
+                read_only(scores), read_only(block_offsets - block_offsets[0]), *part_of_plan
             )
 
     in_pieces(fill, blocks, workers, 1)
@@ -58,16 +58,16 @@ def values_by_blocks(
 
 
 def _part_of_plan(
-    plan: tuple[Array, ...], begin: int, end: int, within: Integers
+    plan: tuple[Array, ...], begin: int, end: int, offsets: Integers
 ) -> tuple[Array, ...]:
-    """Return the plan of the queries `begin` to `end` alone, whose rows begin at `within` (end − begin + 1,)."""
-    query, gain, *others = plan
-    first, last = np.searchsorted(query, [begin, end])
-    part = query[first:last] - begin, gain[within[0] : within[-1]]
-    if not others:
+    """Return the plan of the queries `begin` to `end`, whose rows begin at `offsets` (end − begin + 1,)."""
+    query, gain, *rest = plan
+    start, stop = np.searchsorted(query, [begin, end])
+    part = query[start:stop] - begin, gain[offsets[0] : offsets[-1]]
+    if not rest:
         return part
-    discount, depth, ideal, ideal_first = others
-    return *part, discount, depth[first:last], ideal, ideal_first[first : last + 1]
+    discount, depth, ideal, ideal_first = rest
+    return *part, discount, depth[start:stop], ideal, ideal_first[start : stop + 1]
 
 
 @kernel
@@ -75,8 +75,8 @@ def tree_scores(
     X: Matrix,
     columns: Integers,
     thresholds: Vector,
-    left: Integers,
-    right: Integers,
+    left_child: Integers,
+    right_child: Integers,
     leaves: Vector,
     roots: Integers,
 ) -> Vector:
@@ -86,7 +86,11 @@ def tree_scores(
         for root in roots:
             node = root
             while node >= 0:
-                node = left[node] if X[i, columns[node]] <= thresholds[node] else right[node]
+                node = (
+                    left_child[node]
+                    if X[i, columns[node]] <= thresholds[node]
+                    else right_child[node]
+                )
             scores[i] += leaves[-1 - node]
     return scores
 

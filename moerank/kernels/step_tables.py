@@ -1,7 +1,7 @@
 """Rankers that add a step function of each feature: counts of bins, ridge regression on blocks, and scores by tables.
 
-A *cell* is a bin of a feature. The cells of feature f are the numbers ``first[f]`` to ``first[f + 1] - 1``, and the bin
-of a document is its `code`, from 0.
+A *cell* is a bin of a feature. The cells of feature f are the numbers ``offsets[f]`` to ``offsets[f + 1] - 1``, and a
+*code* is the bin of a document, from 0.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.algebra import (
-    LEAST_PIVOT,
+    MIN_PIVOT,
     PANELS_ABREAST,
     VECTOR_WIDTH,
     positions,
@@ -18,10 +18,10 @@ from moerank.kernels.algebra import (
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import fused, load, spread, store
 
-# Features whose counts with one other feature stay in the first level of the cache.
+# Features whose counts with one other feature fit the level-1 cache.
 COUNTED_FEATURES = 16
 
-# Rows of two vectors that stay in the first level of the cache.
+# Rows of two vectors that fit the level-1 cache.
 GROUPS_ABREAST = 128
 
 # Individuals whose scores are summed side by side.
@@ -70,24 +70,22 @@ def subtract_squares(sums: Matrix, factor: Vector, total: Matrix) -> None:
     order of the rows, in blocks of them. O(n_groups · n²).
     """
     n_groups, n = sums.shape
-    left = np.empty(sums.size)
+    scalars = np.empty(sums.size)
     for k in range(n_groups):
         for i in range(n):
-            left[k * n + i] = sums[k, i] * factor[k]
-    right, target, n_vectors = (
-        sums.reshape(-1, VECTOR_WIDTH),
-        total.reshape(-1, VECTOR_WIDTH),
-        n // VECTOR_WIDTH,
-    )
+            scalars[k * n + i] = sums[k, i] * factor[k]
+    vectors = sums.reshape(-1, VECTOR_WIDTH)
+    target = total.reshape(-1, VECTOR_WIDTH)
+    n_vectors = n // VECTOR_WIDTH
     for begin in range(0, n_groups, GROUPS_ABREAST):
         size = min(GROUPS_ABREAST, n_groups - begin)
         for panel in range(n_vectors):
             for v in range(panel, n_vectors):
                 subtract_products(
-                    left,
+                    scalars,
                     begin * n + panel * VECTOR_WIDTH,
                     n,
-                    right,
+                    vectors,
                     begin * n_vectors + v,
                     n_vectors,
                     size,
@@ -98,53 +96,53 @@ def subtract_squares(sums: Matrix, factor: Vector, total: Matrix) -> None:
 
 
 @kernel
-def ridge_blocks(A: Matrix, b: Vector, first: Integers, alpha: float, feature_mask: Mask) -> Matrix:
-    """Return the solutions W (n_individuals, n_columns) of (A + alpha I) w = b on the columns of some features.
+def ridge_blocks(
+    A: Matrix, b: Vector, offsets: Integers, alpha: float, feature_mask: Mask
+) -> Matrix:
+    """Return the solutions W (n_individuals, n_columns) of (A + alpha I) w = b on the columns of feature subsets.
 
-    Feature f has the columns ``first[f]`` to ``first[f + 1] - 1``; W is 0 in those of features off the mask
+    Feature f has the columns ``offsets[f]`` to ``offsets[f + 1] - 1``; W is 0 in the columns of features off the mask
     (n_individuals, n_features). A is symmetric and positive semidefinite. Bits depend neither on the other individuals
     nor on the processor. O(k³ / 3) operations, in vectors, for an individual with k columns.
     """
     W = np.zeros((len(feature_mask), len(b)))
-    most = 0
+    max_columns = 0
     for row in range(len(feature_mask)):
         n_columns = 0
         for f in positions(feature_mask[row]):
-            n_columns += first[f + 1] - first[f]
-        most = max(most, n_columns)
-    n_panels = (most + VECTOR_WIDTH - 1) // VECTOR_WIDTH
+            n_columns += offsets[f + 1] - offsets[f]
+        max_columns = max(max_columns, n_columns)
+    n_panels = (max_columns + VECTOR_WIDTH - 1) // VECTOR_WIDTH
     U = np.empty((n_panels * VECTOR_WIDTH * (n_panels + 1), VECTOR_WIDTH))
     for row in range(len(feature_mask)):
-        chosen = positions(feature_mask[row])
-        _solve_one(A, b, first, alpha, chosen, U, W[row])
+        features = positions(feature_mask[row])
+        _solve_one(A, b, offsets, alpha, features, U, W[row])
     return W
 
 
 @kernel
 def _solve_one(
-    A: Matrix, b: Vector, first: Integers, alpha: float, chosen: Integers, U: Matrix, w: Vector
+    A: Matrix, b: Vector, offsets: Integers, alpha: float, features: Integers, U: Matrix, w: Vector
 ) -> None:
-    """Solve the system of one individual: Uᵀ U = A, with b as a further column of A, then backwards.
+    """Solve the system of one individual: factor Uᵀ U = A, with b as a further column of A, then substitute.
 
     U has all rows of the first eight columns, then those of the next eight, so that sums over rows read it in order.
     """
     n = 0
-    for f in chosen:
-        n += first[f + 1] - first[f]
+    for f in features:
+        n += offsets[f + 1] - offsets[f]
     n_panels = (n + VECTOR_WIDTH - 1) // VECTOR_WIDTH
     n_rows = n_panels * VECTOR_WIDTH
-    to_next = (
-        n_rows - 1
-    ) * VECTOR_WIDTH  # from behind a vector to the same row of the next eight columns
+    to_next = (n_rows - 1) * VECTOR_WIDTH  # from the end of a vector to the row in the next columns
     flat = U.reshape(-1)
     flat[: (n_panels + 1) * n_rows * VECTOR_WIDTH] = 0.0
     i = 0
-    for c in range(len(chosen)):
-        for p in range(first[chosen[c]], first[chosen[c] + 1]):
+    for c in range(len(features)):
+        for p in range(offsets[features[c]], offsets[features[c] + 1]):
             diagonal = (i - i % VECTOR_WIDTH) * n_rows + i * VECTOR_WIDTH + i % VECTOR_WIDTH
             target = diagonal
-            for g in chosen[c:]:
-                for q in range(p if g == chosen[c] else first[g], first[g + 1]):
+            for g in features[c:]:
+                for q in range(p if g == features[c] else offsets[g], offsets[g + 1]):
                     flat[target] = A[p, q]
                     target += 1
                     if target % VECTOR_WIDTH == 0:
@@ -152,30 +150,30 @@ def _solve_one(
             flat[diagonal] += alpha
             flat[(n_rows * n_panels + i) * VECTOR_WIDTH] = b[p]
             i += 1
-    for row in range(n, n_rows):  # rows that fill up the last panel
+    for row in range(n, n_rows):  # padding of the last panel
         flat[((n_panels - 1) * n_rows + row) * VECTOR_WIDTH + row % VECTOR_WIDTH] = 1.0
     for begin in range(0, n_panels, PANELS_ABREAST):
         _factor_panels(U, flat, n_panels, begin, min(begin + PANELS_ABREAST, n_panels))
     _substitute(U, flat, n_panels)
     i = 0
-    for f in chosen:
-        for p in range(first[f], first[f + 1]):
+    for f in features:
+        for p in range(offsets[f], offsets[f + 1]):
             w[p] = flat[(n_panels * n_rows + i) * VECTOR_WIDTH]
             i += 1
 
 
 @kernel
 def _factor_panels(U: Matrix, flat: Vector, n_panels: int, begin: int, end: int) -> None:
-    """Turn rows of A into rows of U, given the rows before them; entries left of the diagonal do not matter."""
+    """Turn rows of A into rows of U, given the earlier rows; entries left of the diagonal are not read."""
     n_rows = n_panels * VECTOR_WIDTH
     for v in range(begin, n_panels + 1):
         for panel in range(begin, min(v + 1, end)):
-            own, top = panel * n_rows * VECTOR_WIDTH, panel * VECTOR_WIDTH
-            square, row = own + top * VECTOR_WIDTH, v * n_rows + top
-            subtract_products(flat, own, VECTOR_WIDTH, U, v * n_rows, 1, top, U, row, 1)
+            base, top = panel * n_rows * VECTOR_WIDTH, panel * VECTOR_WIDTH
+            square, row = base + top * VECTOR_WIDTH, v * n_rows + top
+            subtract_products(flat, base, VECTOR_WIDTH, U, v * n_rows, 1, top, U, row, 1)
             for r in range(VECTOR_WIDTH):
                 diagonal = square + r * VECTOR_WIDTH + r
-                given, values = flat[diagonal], load(U, row + r)
+                pivot, values = flat[diagonal], load(U, row + r)
                 for k in range(r):
                     values = fused(
                         spread(-flat[square + k * VECTOR_WIDTH + r]), load(U, row + k), values
@@ -184,7 +182,7 @@ def _factor_panels(U: Matrix, flat: Vector, n_panels: int, begin: int, end: int)
                 root = flat[diagonal]
                 if v == panel:
                     if root <= 0.0:  # lost in rounding
-                        root = LEAST_PIVOT * max(given, 1.0)
+                        root = MIN_PIVOT * max(pivot, 1.0)
                     root = np.sqrt(root)
                 store(U, row + r, values * spread(1.0 / root))
                 flat[diagonal] = root
@@ -192,40 +190,40 @@ def _factor_panels(U: Matrix, flat: Vector, n_panels: int, begin: int, end: int)
 
 @kernel
 def _substitute(U: Matrix, flat: Vector, n_panels: int) -> None:
-    """Solve U w = y backwards; w takes the place of y, the column after the last panel."""
+    """Solve U w = y by back substitution; w replaces y, the column after the last panel."""
     n_rows = n_panels * VECTOR_WIDTH
     w = np.zeros((max(n_panels, 1), VECTOR_WIDTH))
     lane = np.empty((1, VECTOR_WIDTH))
     for r in range(n_rows - 1, -1, -1):
         total = spread(0.0)
-        own = r // VECTOR_WIDTH
-        for v in range(own, n_panels):
+        panel = r // VECTOR_WIDTH
+        for v in range(panel, n_panels):
             total = fused(load(U, v * n_rows + r), load(w, v), total)
         store(lane, 0, total)
         y = flat[(n_panels * n_rows + r) * VECTOR_WIDTH]
         for c in range(VECTOR_WIDTH):
             y -= lane[0, c]
-        y /= flat[(own * n_rows + r) * VECTOR_WIDTH + r % VECTOR_WIDTH]
-        w[own, r % VECTOR_WIDTH] = y
+        y /= flat[(panel * n_rows + r) * VECTOR_WIDTH + r % VECTOR_WIDTH]
+        w[panel, r % VECTOR_WIDTH] = y
         flat[(n_panels * n_rows + r) * VECTOR_WIDTH] = y
 
 
 @kernel
-def forward_blocks(total: Matrix, first: Integers, n_steps: int) -> Integers:
+def forward_blocks(total: Matrix, offsets: Integers, n_steps: int) -> Integers:
     """Return the first features in the order in which they enter: each lowers min_w wᵀA w − 2 bᵀw the most.
 
-    Feature f has the columns ``first[f]`` to ``first[f + 1] - 1`` of A, n in all, and never enters without any. `total`
-    has at least n + 1 columns, a multiple of the width of a vector: the upper triangle of A, positive definite, then b,
-    and zeros; it is overwritten. A block that has entered is eliminated from the others.
-    Ties go to the first feature. O(n_steps · n · (B² + n B)) for B columns of each feature.
+    Feature f has the columns ``offsets[f]`` to ``offsets[f + 1] - 1`` of A, n in all; without columns it never enters.
+    `total` has at least n + 1 columns, a multiple of the width of a vector: the upper triangle of A, positive definite,
+    then b, and zeros; it is overwritten. A block that has entered is eliminated from the others. Ties go to the first
+    feature. O(n_steps · n · (B² + n B)) for B columns of each feature.
     """
-    n, left = first[-1], first[1:] > first[:-1]
-    order = np.empty(min(n_steps, left.sum()), np.int64)
+    n, unselected = offsets[-1], offsets[1:] > offsets[:-1]
+    order = np.empty(min(n_steps, unselected.sum()), np.int64)
     for step in range(len(order)):
-        most = -1.0
-        for f in range(len(left)):
-            if left[f]:
-                i, j = first[f], first[f + 1]
+        max_fall = -1.0
+        for f in range(len(unselected)):
+            if unselected[f]:
+                i, j = offsets[f], offsets[f + 1]
                 rows = np.empty((j - i, j - i + 1))
                 for a in range(j - i):
                     for b in range(j - i):
@@ -233,10 +231,10 @@ def forward_blocks(total: Matrix, first: Integers, n_steps: int) -> Integers:
                     rows[a, j - i] = total[i + a, n]
                 _eliminate(rows, 0)
                 fall = (rows[:, -1] ** 2).sum()
-                if fall > most:
-                    most, order[step] = fall, f
-        left[order[step]] = False
-        i, j = first[order[step]], first[order[step] + 1]
+                if fall > max_fall:
+                    max_fall, order[step] = fall, f
+        unselected[order[step]] = False
+        i, j = offsets[order[step]], offsets[order[step] + 1]
         rows = total[i:j].copy()
         for a in range(j - i):
             for b in range(i):
@@ -248,11 +246,11 @@ def forward_blocks(total: Matrix, first: Integers, n_steps: int) -> Integers:
 
 @kernel
 def _eliminate(rows: Matrix, begin: int) -> None:
-    """Divide rows by the Cholesky factor of the square that begins at a column, of which the upper half counts."""
+    """Divide rows by the Cholesky factor of the square that begins at column `begin`; its upper triangle is read."""
     for k in range(len(rows)):
         pivot = rows[k, begin + k]
         if pivot <= 0.0:  # lost in rounding
-            pivot = LEAST_PIVOT
+            pivot = MIN_PIVOT
         root = np.sqrt(pivot)
         for f in range(rows.shape[1]):
             rows[k, f] /= root
@@ -263,11 +261,11 @@ def _eliminate(rows: Matrix, begin: int) -> None:
 
 
 @kernel
-def table_scores(codes: Codes, first: Integers, tables: Matrix) -> Matrix:
-    """Return the scores (n_documents, n_individuals): Σ_f ``tables[individual, first[f] + code]``, in feature order.
+def table_scores(codes: Codes, offsets: Integers, tables: Matrix) -> Matrix:
+    """Return the scores (n_documents, n_individuals): Σ_f ``tables[individual, offsets[f] + code]``, in feature order.
 
     Shapes: codes (n_features, n_documents), tables (n_individuals, n_cells). A document adds two vectors for each
-    feature that any of 16 neighbouring individuals uses; 0 for the others changes no bit.
+    feature that any of 16 neighbouring individuals uses; adding 0 for the other individuals changes no bit.
     """
     n_features, n_documents = codes.shape
     n_individuals = len(tables)
@@ -276,18 +274,18 @@ def table_scores(codes: Codes, first: Integers, tables: Matrix) -> Matrix:
     for start in range(0, n_individuals, INDIVIDUALS):
         n = min(INDIVIDUALS, n_individuals - start)
         lookup = np.zeros((2 * tables.shape[1], VECTOR_WIDTH))
-        used = np.empty(n_features, np.int64)
+        features = np.empty(n_features, np.int64)
         n_used = 0
         for f in range(n_features):
             is_used = False
-            for cell in range(first[f], first[f + 1]):
+            for cell in range(offsets[f], offsets[f + 1]):
                 for lane in range(n):
                     value = tables[start + lane, cell]
                     lookup[2 * cell + lane // VECTOR_WIDTH, lane % VECTOR_WIDTH] = value
                     is_used = is_used or value != 0.0
-            used[n_used] = f
+            features[n_used] = f
             n_used += is_used
-        _sum_tables(codes, first, lookup, used[:n_used], block)
+        _sum_tables(codes, offsets, lookup, features[:n_used], block)
         for i in range(n_documents):
             for lane in range(n):
                 scores[i, start + lane] = block[2 * i + lane // VECTOR_WIDTH, lane % VECTOR_WIDTH]
@@ -296,7 +294,7 @@ def table_scores(codes: Codes, first: Integers, tables: Matrix) -> Matrix:
 
 @kernel
 def _sum_tables(
-    codes: Codes, first: Integers, lookup: Matrix, used: Integers, block: Matrix
+    codes: Codes, offsets: Integers, lookup: Matrix, features: Integers, block: Matrix
 ) -> None:
     """Sum two vectors of each used feature for each document."""
     n_documents = codes.shape[1]
@@ -304,17 +302,17 @@ def _sum_tables(
     n_full = n_documents - n_documents % 4
     for i in range(0, n_full, 4):  # four documents together hide the latency of an addition
         a = b = c = d = e = f = g = h = zero
-        for j in used:
-            x = 2 * (first[j] + codes[j, i])
+        for j in features:
+            x = 2 * (offsets[j] + codes[j, i])
             a = a + load(lookup, x)
             b = b + load(lookup, x + 1)
-            x = 2 * (first[j] + codes[j, i + 1])
+            x = 2 * (offsets[j] + codes[j, i + 1])
             c = c + load(lookup, x)
             d = d + load(lookup, x + 1)
-            x = 2 * (first[j] + codes[j, i + 2])
+            x = 2 * (offsets[j] + codes[j, i + 2])
             e = e + load(lookup, x)
             f = f + load(lookup, x + 1)
-            x = 2 * (first[j] + codes[j, i + 3])
+            x = 2 * (offsets[j] + codes[j, i + 3])
             g = g + load(lookup, x)
             h = h + load(lookup, x + 1)
         store(block, 2 * i, a)
@@ -327,8 +325,8 @@ def _sum_tables(
         store(block, 2 * i + 7, h)
     for i in range(n_full, n_documents):
         a = b = zero
-        for j in used:
-            x = 2 * (first[j] + codes[j, i])
+        for j in features:
+            x = 2 * (offsets[j] + codes[j, i])
             a = a + load(lookup, x)
             b = b + load(lookup, x + 1)
         store(block, 2 * i, a)

@@ -81,8 +81,8 @@ def one_blas_thread() -> Iterator[None]:
     finally:
         with _LIMITS.lock:
             _LIMITS.n_inside[thread] -= 1
-            left = {thread: _LIMITS.n_inside[thread] == 0, None: _LIMITS.n_inside.total() == 0}
-            for key in [key for key in _LIMITS.before if left.get(key[1])]:
+            is_left = {thread: _LIMITS.n_inside[thread] == 0, None: _LIMITS.n_inside.total() == 0}
+            for key in [key for key in _LIMITS.before if is_left.get(key[1])]:
                 _set_threads(*_LIMITS.before.pop(key))
 
 

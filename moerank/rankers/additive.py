@@ -23,7 +23,7 @@ from moerank.rankers.population import Axis, TablePopulation
 from moerank.rankers.rank_rls import RankRLS, TargetName
 from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.scikit_learn import check_is_fitted
-from moerank.training.bins import MOST_BINS, Bins, step_moments
+from moerank.training.bins import MAX_BINS, Bins, step_moments
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_moments import TARGETS, PairMoments
 
@@ -117,7 +117,7 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     most_features_at_first: ClassVar[int] = 40
     """Largest number of features in the first strings of a search, because systems of many columns are slow."""
 
-    n_bins: Annotated[int, partial(check_at_least, 1, MOST_BINS)] = 16
+    n_bins: Annotated[int, partial(check_at_least, 1, MAX_BINS)] = 16
     smooth: NotNegative = 0.3
     alpha: Positive = 0.001
     target: TargetName = "unit"
@@ -126,12 +126,12 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> TablePopulation:
         if masks.unit == "pair" and masks.choose_units:
             raise ValueError(f"{train.name}: {NO_PAIRS}")
-        if masks.own is not None:
+        if masks.unit_rows is not None:
             parts = [
                 self._train(
-                    train, replace(masks, features=features[None], shared=own, own=None), None
+                    train, replace(masks, features=features[None], shared=own, unit_rows=None), None
                 )
-                for features, own in zip(masks.features, masks.own, strict=True)
+                for features, own in zip(masks.features, masks.unit_rows, strict=True)
             ]
             return TablePopulation(parts[0].bins, np.concatenate([part.tables for part in parts]))
         bins = Bins.of(train, self.n_bins)

@@ -102,7 +102,7 @@ class RankRLS(Backend):
         ):  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
             pairs = pairs_for(train, masks, self._target)
             return self._solved(SQUARED, 0.5 / self.alpha, pairs, masks, start)
-        if masks.own is None:
+        if masks.unit_rows is None:
             return ridge_subsets(*systems, np.ascontiguousarray(masks.features))
         own = zip(*systems, masks.features, strict=True)
         return np.concatenate([ridge_subsets(A[None], b[None], mask[None]) for A, b, mask in own])
@@ -143,12 +143,12 @@ class RankRLS(Backend):
             # The query loss is a sum over queries, the pair loss a mean over pairs.
             alphas = self.alpha / (queries.sum(axis=1) if of_query else np.ones(len(queries)))
             return squares + alphas[:, None, None] * np.eye(train.n_features), moments
-        if train.is_weighted and (masks.own is not None or masks.of_unit("pair") is not None):
+        if train.is_weighted and (masks.unit_rows is not None or masks.of_unit("pair") is not None):
             raise ValueError(
                 f"{train.name}: RankRLS takes no weights of queries or documents where pairs or documents are chosen. "
                 'Select queries, instance_selection={"unit": "query"}, or none, instance_selection=False'
             )
-        if masks.own is not None:
+        if masks.unit_rows is not None:
             return None
         A, b = (
             _query_loss_system(train) if of_query else _shared_moments(train, masks, self._target)

@@ -354,7 +354,7 @@ def _orders_all(data: RankingData) -> Mask:
     runs = data.label_runs
     X, begin = data.X[runs.row], runs.begin[:-1]
     least, greatest = np.minimum.reduceat(X, begin), np.maximum.reduceat(X, begin)
-    within: Integers = np.setdiff1d(np.arange(len(begin) - 1), runs.first[1:-1] - 1)
+    within: Integers = np.setdiff1d(np.arange(len(begin) - 1), runs.query_begin[1:-1] - 1)
     rises, falls = greatest[:-1] < least[1:], least[:-1] > greatest[1:]
     return np.asarray(rises[within].all(axis=0) | falls[within].all(axis=0))
 

@@ -198,7 +198,7 @@ class BestSubset(Selection, LinearRanker):
             raise ValueError(
                 f"no subset of the features of {train.name} keeps the limits; loosen them"
             )
-        order, units = self._units(train, np.sort(order[np.repeat(fits, np.diff(units.first))]))
+        order, units = self._units(train, np.sort(order[np.repeat(fits, np.diff(units.begin))]))
         try:
             with one_blas_thread():
                 tree, units, result = _planted(
@@ -211,7 +211,7 @@ class BestSubset(Selection, LinearRanker):
         sizes = sizes[sizes <= most]
         n_nodes, ended_by = self._grow(tree, units, result, int(sizes[-1]))
         masks = np.zeros((len(sizes), train.n_features), bool)
-        masks[:, order] = np.repeat(result.subset[sizes], np.diff(units.first), axis=1)
+        masks[:, order] = np.repeat(result.subset[sizes], np.diff(units.begin), axis=1)
         W = ridge_subsets(A[None], moments.unit[None], masks)
         losses = 1.0 - W @ moments.unit
         if (np.abs(losses - result.loss[sizes]) > LOSS_TOLERANCE * losses).any():
@@ -236,12 +236,12 @@ class BestSubset(Selection, LinearRanker):
         )  # NaN for none
         prices = np.array([np.diff(first), np.add.reduceat(costs.own[order], starts)])
         return order, Units(
-            first=first,
+            begin=first,
             share=np.zeros(len(order)),
             prices=prices[~np.isnan(limits)],
             group=costs.group[order[starts]] % len(shared),
             shared=shared,
-            most=limits[~np.isnan(limits)] * (1 + ROUNDING),
+            limits=limits[~np.isnan(limits)] * (1 + ROUNDING),
         )
 
     def _grow(self, tree: Tree, units: Units, result: Incumbents, most: int) -> tuple[int, str]:
@@ -280,12 +280,12 @@ def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, 
     features, and A − D positive semidefinite.
     """
     inverse = np.linalg.inv(A)
-    table, widths = np.column_stack([inverse, inverse @ b]), np.diff(units.first)
+    table, widths = np.column_stack([inverse, inverse @ b]), np.diff(units.begin)
     scales = np.ones(len(b)), np.diag(A), 1.0 / np.diag(inverse)
     shares = [
         np.linalg.eigvalsh(A / np.sqrt(np.outer(s, s)))[0] * (1.0 - TOLERANCE) * s for s in scales
     ]
-    free = ~np.logical_or.reduceat(included, units.first[:-1])
+    free = ~np.logical_or.reduceat(included, units.begin[:-1])
     falling = -_rises(table, units, free)
     order, n_free = np.argsort(falling, kind="stable"), int(np.count_nonzero(free))
     removable, n_levels = order[len(free) - n_free :], n_free + 1
@@ -294,7 +294,7 @@ def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, 
     tree = Tree(
         M=np.empty((n_levels, len(rows) + 1, len(rows) + 1)),
         units=np.tile(np.append(removable, 0), (n_levels, 1)),
-        first=np.tile(np.append(0, np.cumsum(widths[removable])), (n_levels, 1)),
+        begin=np.tile(np.append(0, np.cumsum(widths[removable])), (n_levels, 1)),
         rise=np.tile(np.append(-falling[removable], 0.0), (n_levels, 1)),
         loss=np.full(n_levels, 1.0 - b @ table[:, -1]),
         counts=np.full((n_levels, 3), (n_free, n_free - 1, len(free) - n_free)),
@@ -308,7 +308,7 @@ def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, 
     unknown = np.full(len(free) + 1, np.inf)
     result = Incumbents(unknown, unknown.copy(), np.zeros((len(free) + 1, len(free)), bool))
     loss = tree.loss[0]
-    if len(units.most):
+    if len(units.limits):
         fullest = _fullest(units, free)
         out = np.flatnonzero(np.repeat(~fullest, widths))
         step = np.linalg.solve(table[np.ix_(out, out)], table[out])
@@ -333,14 +333,14 @@ def _eliminate(
             return
         rises = _rises(table, units, free)
         worst = rises.argmin()
-        out = slice(*units.first[worst : worst + 2])
+        out = slice(*units.begin[worst : worst + 2])
         table = table - table[:, out] @ np.linalg.solve(table[out, out], table[out])
         loss, left, free[worst] = loss + rises[worst], left[left != worst], False
 
 
 def _fitting(units: Units, included: Mask) -> Mask:
     """Return the units that keep the limits together with those that have an included feature."""
-    needed = np.flatnonzero(np.logical_or.reduceat(included, units.first[:-1]))
+    needed = np.flatnonzero(np.logical_or.reduceat(included, units.begin[:-1]))
     numbers = np.arange(len(units.group))
     return np.array(
         [room_for(numbers[:0], np.union1d(needed, [unit]), units) == 0 for unit in numbers]
@@ -354,7 +354,7 @@ def _fullest(units: Units, free: Mask) -> Mask:
     """
     needed, width, price = (
         np.flatnonzero(~free),
-        units.prices[0] * (len(units.most) > 1),
+        units.prices[0] * (len(units.limits) > 1),
         units.prices[-1],
     )
     paid = np.isin(np.arange(len(units.shared)), units.group[needed])
@@ -370,7 +370,7 @@ def _fullest(units: Units, free: Mask) -> Mask:
             cost += 0.0 if paid[group] else float(units.shared[group])
             for unit, wide, dear in steps:
                 size, filled, cost, chosen = size + 1, filled + wide, cost + dear, [*chosen, unit]
-                if filled > units.most[0] or cost > units.most[-1]:
+                if filled > units.limits[0] or cost > units.limits[-1]:
                     break
                 if (size, filled) not in cheapest or cost < cheapest[size, filled][0]:
                     cheapest[size, filled] = cost, chosen
@@ -382,6 +382,6 @@ def _rises(table: Matrix, units: Units, free: Mask) -> Vector:
     """Return how much the loss rises without each free unit, from the rows of the inverse and of w; ∞ for others."""
     rises = np.full(len(free), np.inf)
     for unit in np.flatnonzero(free):
-        rows = slice(*units.first[unit : unit + 2])
+        rows = slice(*units.begin[unit : unit + 2])
         rises[unit] = table[rows, -1] @ np.linalg.solve(table[rows, rows], table[rows, -1])
     return rises

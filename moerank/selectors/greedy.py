@@ -22,7 +22,7 @@ from moerank.rankers.base import Grid
 from moerank.rankers.rank_rls import TargetName
 from moerank.scikit_learn import check_is_fitted
 from moerank.selectors.filter import Filter
-from moerank.training.bins import MOST_BINS
+from moerank.training.bins import MAX_BINS
 
 
 class GreedyRankRLS(Selection, LinearRanker):
@@ -159,7 +159,7 @@ class GreedyAdditive(Filter):
     [0, 1]
     """
 
-    n_bins: Annotated[int, partial(check_at_least, 1, MOST_BINS)] = 16
+    n_bins: Annotated[int, partial(check_at_least, 1, MAX_BINS)] = 16
     smooth: NotNegative = 0.3
     alpha: Positive = 0.001
     target: TargetName = "unit"

@@ -10,14 +10,13 @@ first sum counts how often two bins meet in a document. Sums of the bins above a
 φ = [x > threshold]. No sum has a rounding error if the weights are integers.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, repeat
-from typing import Self, TypeAlias
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import check_room, memory_limit
@@ -25,13 +24,13 @@ from moerank.data import UNSCALED, FittedScaling, RankingData, Scaling
 from moerank.kernels.algebra import VECTOR_WIDTH
 from moerank.kernels.step_tables import Codes, add_counts, add_to_groups, subtract_squares
 from moerank.training.masks import Masks
-from moerank.training.pair_moments import PairMoments
+from moerank.training.pair_moments import PairMoments, ones_without, weights_of_runs
 
-# Largest number of thresholds of a feature, because the number of a bin takes one byte.
-MOST_BINS = 255
+# Maximum number of thresholds of a feature, because a bin takes one byte.
+MAX_BINS = 255
 
 
-def thresholds(column: ArrayLike, n_bins: int, single: ArrayLike | None = None) -> Vector:
+def thresholds(column: ArrayLike, n_bins: int, single_values: ArrayLike | None = None) -> Vector:
     """Return at most `n_bins` thresholds of a feature, increasing; a value equal to a threshold is below it.
 
     Each lies in the middle between two neighbouring distinct values: at about equal counts, or between all values if
@@ -44,7 +43,7 @@ def thresholds(column: ArrayLike, n_bins: int, single: ArrayLike | None = None) 
         Finite values.
     n_bins : int
         At least 1.
-    single : array-like, shape (n_documents,), optional
+    single_values : array-like, shape (n_documents,), optional
         The values of a scaled column in single precision, see `in_single`; by default, it is a raw one.
 
     Notes
@@ -59,35 +58,38 @@ def thresholds(column: ArrayLike, n_bins: int, single: ArrayLike | None = None) 
     [24.5, 49.5, 74.5]
     """
     ordered = np.sort(np.asarray(column))
-    single = in_single(ordered, UNSCALED) if single is None else np.sort(single)
-    is_last = np.append((ordered[1:] != ordered[:-1]) & (single[1:] != single[:-1]), False)
-    last = np.flatnonzero(is_last)  # of the documents on the left of each possible threshold
-    if len(last) > n_bins:
-        wanted = (
+    single_values = (
+        in_single(ordered, UNSCALED) if single_values is None else np.sort(single_values)
+    )
+    is_last = np.append(
+        (ordered[1:] != ordered[:-1]) & (single_values[1:] != single_values[:-1]), False
+    )
+    candidates = np.flatnonzero(is_last)  # of the documents on the left of each possible threshold
+    if len(candidates) > n_bins:
+        targets = (
             np.ceil(len(ordered) * np.arange(1, n_bins + 1) / (n_bins + 1)).astype(np.int64) - 1
         )
-        position = np.unique(np.searchsorted(last, wanted))
-        last = last[position[position < len(last)]]
-    rows = np.stack([last, last + 1])
-    return between(ordered[rows], single[rows])
+        position = np.unique(np.searchsorted(candidates, targets))
+        candidates = candidates[position[position < len(candidates)]]
+    rows = np.stack([candidates, candidates + 1])
+    return between(ordered[rows], single_values[rows])
 
 
-def between(values: Floats, single: Floats) -> Vector:
-    """Return the middles of pairs, shape (2, n), of values that differ in single precision: neither crosses it there.
+def between(values: Floats, single_values: Floats) -> Vector:
+    """Return the middle of each pair of values, shape (2, n); it separates them in single precision, too.
 
-    The middle is a number of single precision where one is there, so that it stays the same when it is rounded.
+    The values differ in single precision. The middle is a number of single precision where one is between them, so that
+    rounding does not change it.
     """
-    low, high = (
-        np.maximum(values[0], single[0], dtype=np.float64),
-        np.minimum(values[1], single[1], dtype=np.float64),
-    )
+    low = np.maximum(values[0], single_values[0], dtype=np.float64)
+    high = np.minimum(values[1], single_values[1], dtype=np.float64)
     middle = low + (high - low) / 2
     rounded = middle.astype(np.float32).astype(np.float64)
     return np.where((low <= rounded) & (rounded < high), rounded, middle)
 
 
 def in_single(X: Floats, scaling: Scaling) -> Floats:
-    """Return values as engines have them, which keep raw ones in single precision and scale these."""
+    """Return the values that engines see: they keep raw values in single precision and scale these."""
     if isinstance(scaling, FittedScaling):
         offset, scale = np.array(scaling.offset), np.array(scaling.scale)
         return (in_single(X * scale + offset, UNSCALED) - offset) / scale
@@ -97,24 +99,24 @@ def in_single(X: Floats, scaling: Scaling) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Bins of the features of a data set: the bin of a value is the number of thresholds below it."""
+    """Bins of the features of a data set; the bin of a value is the number of thresholds below it."""
 
     thresholds: tuple[Vector, ...]  # of each feature
 
     @classmethod
-    def of(cls, data: RankingData, n_bins: int) -> Self:
+    def of(cls, data: RankingData, n_bins: int) -> "Bins":
         """Return bins with at most `n_bins` thresholds per feature, remembered with the data."""
-        return data.remember(
-            ("bins", n_bins),
-            lambda: cls(
-                tuple(map(thresholds, data.X.T, repeat(n_bins), in_single(data.X, data.scaling).T))
-            ),
-        )
+
+        def compute() -> Bins:
+            single_values = in_single(data.X, data.scaling)
+            return cls(tuple(map(thresholds, data.X.T, repeat(n_bins), single_values.T)))
+
+        return data.remember(("bins", n_bins), compute)
 
     @cached_property
     def first(self) -> Integers:
         """Where the bins of each feature begin among all cells, shape (n_features + 1,)."""
-        return np.cumsum([0, *(len(each) + 1 for each in self.thresholds)], dtype=np.int64)
+        return np.cumsum([0, *(len(cuts) + 1 for cuts in self.thresholds)], dtype=np.int64)
 
     @cached_property
     def first_step(self) -> Integers:
@@ -123,7 +125,7 @@ class Bins:
 
     @property
     def moments_fit(self) -> bool:
-        """Whether the moments of all steps fit the limit on memory."""
+        """True if the moments of all steps fit the memory limit."""
         return SQUARE_TABLES * 8 * int(self.first[-1]) ** 2 <= memory_limit()
 
     @cached_property
@@ -148,11 +150,8 @@ class Bins:
 # Approximate number of documents in a block.
 STEP_BLOCK = 1024
 
-# Tables of all bins by all bins that are in memory at once for a system of all features.
+# Number of tables of all bins by all bins that a system of all features needs at once.
 SQUARE_TABLES = 3
-
-# Returns, for some documents, entries (document, group, weight), and the factor of the square of each group.
-Groups: TypeAlias = Callable[[Integers], tuple[Integers, Integers, Vector, Vector]]
 
 # Approximate number of groups squared at once, so large that the product takes most of the time.
 GROUPS_AT_ONCE = 1024
@@ -164,78 +163,112 @@ def step_moments(data: RankingData, bins: Bins, masks: Masks) -> PairMoments:
     They are those of the pairs that all individuals share. O(n_documents · n_features² + n_runs · n_steps²) for n_runs
     labels of all queries. Besides the bins only a block of documents is in memory.
     """
-
-    def compute() -> PairMoments:
-        n_cells = int(bins.first[-1])
-        check_room(
-            f"{n_cells:,} bins of {data.n_features:,} features, {SQUARE_TABLES} tables of {n_cells:,} × {n_cells:,},",
-            SQUARE_TABLES * 8 * n_cells**2,
-        )
-        codes = bins.codes(data)
-        degree, excess, gaps, n_pairs, groups = _sums(data, masks)
-        width = -(-n_cells // VECTOR_WIDTH) * VECTOR_WIDTH
-        total, unit, difference = np.zeros((width, width)), *np.zeros((2, n_cells))
-        waiting: list[tuple[Matrix, Vector]] = []  # sums of groups, and their factors
-        for begin, end in data.query_blocks(STEP_BLOCK):
-            rows = np.arange(data.offsets[begin], data.offsets[end])
-            rows = rows[degree[rows] != 0]
-            cells = np.ascontiguousarray((codes[:, rows].T + bins.first[:-1]).astype(np.int32))
-            add_counts(cells, degree[rows], total)
-            for moment, weight in ((unit, excess), (difference, gaps)):
-                moment += np.bincount(
-                    cells.ravel(), np.repeat(weight[rows], cells.shape[1]), n_cells
-                )
-            document, group, weight, factor = groups(rows)
-            waiting.append((np.zeros((len(factor), width)), factor))
-            add_to_groups(cells, np.searchsorted(rows, document), group, weight, waiting[-1][0])
-            if end == data.n_queries or sum(len(factor) for _, factor in waiting) >= GROUPS_AT_ONCE:
-                of_groups, factors = map(np.concatenate, zip(*waiting, strict=True))
-                waiting.clear()
-                subtract_squares(of_groups, -factors, total)
-        for cell in range(n_cells):  # in place, because a copy can be as large as the data
-            total[cell + 1 :, cell] = total[cell, cell + 1 :]
-        for values in (total, total.T, unit, difference):
-            for i, j in pairwise(bins.first):  # add to each cell those above it of the same feature
-                np.cumsum(values[i:j][::-1], axis=0, out=values[i:j][::-1])
-        steps = np.flatnonzero(bins.is_step)
-        gram = total[np.ix_(steps, steps)]
-        gram /= n_pairs
-        return PairMoments(gram, unit[steps] / n_pairs, difference[steps] / n_pairs)
-
-    return data.remember(("step moments", bins, masks.of_all), compute)
-
-
-def _sums(data: RankingData, masks: Masks) -> tuple[Vector, Vector, Vector, float, Groups]:
-    """Return the weights of documents in sums over all pairs among the documents, or queries, of the masks.
-
-    They are those in the sums of ω, of ω by side of the pair, and of ω (yᵢ − yⱼ) by side; then the number of pairs.
-    """
-    u = np.ones(data.n_documents) if data.document_weights is None else data.document_weights
-    v = np.ones(data.n_queries) if data.query_weights is None else data.query_weights
-    documents, queries = masks.of_unit("document"), masks.of_unit("query")
-    u = u if documents is None else u * documents[0]
-    v = v if queries is None else v * queries[0]
-    runs = data.label_runs
-    begin, query = runs.first[:-1], np.repeat(np.arange(data.n_queries), np.diff(runs.first))
-    size, label = np.bincount(runs.run, u, len(query)), np.empty(len(query))
-    label[runs.run] = data.y
-    worse = np.cumsum(size) - size
-    worse -= worse[begin][query]
-    of_query, labels = (np.add.reduceat(values, begin)[query] for values in (size, size * label))
-    of_run = v[query] * np.array(
-        [of_query - size, 2 * worse + size - of_query, label * of_query - labels]
+    return data.remember(
+        ("step moments", bins, masks.of_all), lambda: _step_moments(data, bins, masks)
     )
 
-    def groups(rows: Integers) -> tuple[Integers, Integers, Vector, Vector]:
-        run, of_rows = np.unique(runs.run[rows], return_inverse=True)
-        asked, of_runs = np.unique(query[run], return_inverse=True)
-        group = np.concatenate([of_rows, len(run) + of_runs[of_rows]])
-        return (
-            np.tile(rows, 2),
-            group,
-            np.tile(u[rows], 2),
-            np.concatenate([v[query[run]], -v[asked]]),
+
+def _step_moments(data: RankingData, bins: Bins, masks: Masks) -> PairMoments:
+    n_cells = int(bins.first[-1])
+    check_room(
+        f"{n_cells:,} bins of {data.n_features:,} features, "
+        f"{SQUARE_TABLES} tables of {n_cells:,} × {n_cells:,},",
+        SQUARE_TABLES * 8 * n_cells**2,
+    )
+    weights = _PairWeights.of(data, masks)
+    total, unit, difference = _cell_sums(data, bins, weights)
+    for values in (total, total.T, unit, difference):
+        for begin, end in pairwise(bins.first):  # add to each cell those above it of the feature
+            cells = values[begin:end][::-1]
+            np.cumsum(cells, axis=0, out=cells)
+    steps = np.flatnonzero(bins.is_step)
+    gram = total[np.ix_(steps, steps)]
+    gram /= weights.n_pairs
+    return PairMoments(gram, unit[steps] / weights.n_pairs, difference[steps] / weights.n_pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class _PairWeights:
+    """The weights of documents in sums over the pairs that all individuals share."""
+
+    document: Vector  # (n_documents,)
+    query: Vector  # (n_queries,)
+    run: NDArray[np.int32]  # (n_documents,)
+    query_of_run: Integers  # (n_runs,)
+    degree: Vector  # (n_documents,), the weight of the pairs of a document
+    excess: Vector  # (n_documents,), of those in which it is the better one, less the others
+    difference: Vector  # (n_documents,), the same times the difference of the labels
+    n_pairs: float
+
+    @classmethod
+    def of(cls, data: RankingData, masks: Masks) -> Self:
+        """Return the weights for the pairs among the documents, or the queries, of the masks."""
+        document = ones_without(data.document_weights, data.n_documents)
+        query = ones_without(data.query_weights, data.n_queries)
+        document_mask, query_mask = masks.of_unit("document"), masks.of_unit("query")
+        if document_mask is not None:
+            document = document * document_mask[0]
+        if query_mask is not None:
+            query = query * query_mask[0]
+        runs = data.label_runs
+        begin, query_of_run = runs.query_begin[:-1], np.repeat(np.arange(len(query)), runs.n_labels)
+        size, worse, query_size = weights_of_runs(runs.run, document, begin, query_of_run)
+        label = np.empty(len(size))
+        label[runs.run] = data.y
+        label_sum = np.add.reduceat(size * label, begin)[query_of_run]
+        factor = query[query_of_run]
+        degree = factor * (query_size - size)
+        excess = factor * (2 * worse + size - query_size)
+        difference = factor * (label * query_size - label_sum)
+        return cls(
+            document,
+            query,
+            runs.run,
+            query_of_run,
+            degree[runs.run] * document,
+            excess[runs.run] * document,
+            difference[runs.run] * document,
+            float(factor @ (size * worse)),
         )
 
-    degree, excess, difference = of_run[:, runs.run] * u
-    return degree, excess, difference, float(v[query] @ (size * worse)), groups
+    def groups(self, rows: Integers) -> tuple[Integers, Vector, Vector]:
+        """Return the runs and queries of some documents as groups, whose squares are sums over pairs.
+
+        The first two arrays have the group and the weight of each document in its run, and then in its query; the
+        third one has the factor of the square of each group.
+        """
+        run, run_group = np.unique(self.run[rows], return_inverse=True)
+        query, query_group = np.unique(self.query_of_run[run], return_inverse=True)
+        group = np.concatenate([run_group, len(run) + query_group[run_group]])
+        factor = np.concatenate([self.query[self.query_of_run[run]], -self.query[query]])
+        return group, np.tile(self.document[rows], 2), factor
+
+
+def _cell_sums(
+    data: RankingData, bins: Bins, weights: _PairWeights
+) -> tuple[Matrix, Vector, Vector]:
+    """Return the sums of square, unit and difference over the pairs, for the columns of all cells."""
+    n_cells = int(bins.first[-1])
+    width = -(-n_cells // VECTOR_WIDTH) * VECTOR_WIDTH
+    total = np.zeros((width, width))
+    unit, difference = np.zeros((2, n_cells))
+    codes = bins.codes(data)
+    sums, factors = [], []  # of groups that are still to be squared
+    for begin, end in data.query_blocks(STEP_BLOCK):
+        rows = np.arange(data.offsets[begin], data.offsets[end])
+        rows = rows[weights.degree[rows] != 0]
+        cells = np.ascontiguousarray((codes[:, rows].T + bins.first[:-1]).astype(np.int32))
+        add_counts(cells, weights.degree[rows], total)
+        for moment, weight in ((unit, weights.excess), (difference, weights.difference)):
+            moment += np.bincount(cells.ravel(), np.repeat(weight[rows], cells.shape[1]), n_cells)
+        group, weight, factor = weights.groups(rows)
+        sums.append(np.zeros((len(factor), width)))
+        factors.append(factor)
+        add_to_groups(cells, np.tile(np.arange(len(rows)), 2), group, weight, sums[-1])
+        if end == data.n_queries or sum(map(len, factors)) >= GROUPS_AT_ONCE:
+            subtract_squares(np.concatenate(sums), -np.concatenate(factors), total)
+            sums.clear()
+            factors.clear()
+    for cell in range(n_cells):  # in place, because a copy can be as large as the data
+        total[cell + 1 :, cell] = total[cell, cell + 1 :]
+    return total, unit, difference

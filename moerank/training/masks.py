@@ -16,34 +16,33 @@ Unit: TypeAlias = Literal["pair", "document", "query"]
 
 @dataclass(frozen=True, eq=False)
 class Masks:
-    """The features of each individual, and its training units, which all share or each has of its own."""
+    """The features of each individual, and its training units: the same for all, or a row for each."""
 
     features: Mask  # (n_individuals, n_features)
     unit: Unit = "pair"
     shared: Mask | None = None  # (n_units,), None for all
-    own: Array | None = None  # (n_individuals, n_units), packed if the units are pairs
+    unit_rows: Array | None = None  # (n_individuals, n_units), packed if the units are pairs
 
     @property
     def of_all(self) -> Hashable:
-        """A key of the units that all individuals share, by which results are remembered."""
+        """The key of the shared units under which results are remembered."""
         return None if self.shared is None else (self.unit, np.packbits(self.shared).tobytes())
 
     @property
     def choose_units(self) -> bool:
-        """Whether some unit is left out, as far as the masks tell."""
-        return self.shared is not None or self.own is not None
+        """True if the masks choose among the units."""
+        return self.shared is not None or self.unit_rows is not None
 
     def of_rows(self, rows: Mask | slice) -> Self:
-        """Return the masks of some of the individuals."""
-        return replace(
-            self, features=self.features[rows], own=None if self.own is None else self.own[rows]
-        )
+        """Return the masks of some individuals."""
+        unit_rows = None if self.unit_rows is None else self.unit_rows[rows]
+        return replace(self, features=self.features[rows], unit_rows=unit_rows)
 
     def of_unit(self, unit: Unit) -> Mask | None:
-        """Return the mask of these units, one row per individual or one for all; None if it chooses no such units."""
+        """Return the mask of these units, one row per individual or one for all; None if others are chosen, or all."""
         if unit != self.unit:
             return None
-        return self.own if self.shared is None else self.shared[None]
+        return self.unit_rows if self.shared is None else self.shared[None]
 
 
 def read_masks(
@@ -64,21 +63,23 @@ def read_masks(
     features = _checked_mask(feature_mask, "feature_mask", "feature", train.n_features)
     features = np.ones(train.n_features, np.bool_) if features is None else features
     shared = units if units is not None and units.ndim == 1 and not units.all() else None
-    own = units if units is not None and units.ndim == 2 else None
-    if own is not None and unit == "pair":
-        own = np.packbits(own, axis=1) if own.dtype == bool else np.ascontiguousarray(own)
+    unit_rows = units if units is not None and units.ndim == 2 else None
+    if unit_rows is not None and unit == "pair":
+        is_packed = unit_rows.dtype != bool
+        unit_rows = np.ascontiguousarray(unit_rows) if is_packed else np.packbits(unit_rows, axis=1)
     if features.ndim == 1:
-        features = np.tile(features, (1 if own is None else len(own), 1))
-    if own is not None and len(own) != len(features):
+        features = np.tile(features, (1 if unit_rows is None else len(unit_rows), 1))
+    if unit_rows is not None and len(unit_rows) != len(features):
         raise ValueError(
-            f"pair_mask has {len(own)} rows but feature_mask has {len(features)}; give both as many rows"
+            f"pair_mask has {len(unit_rows)} rows but feature_mask has {len(features)}; "
+            "give both as many rows"
         )
-    return Masks(features, "pair" if shared is own is None else unit, shared, own)
+    return Masks(features, "pair" if shared is unit_rows is None else unit, shared, unit_rows)
 
 
 def n_ones(rows: Packed) -> Integers:
     """Return the number of ones in each row of packed bits."""
-    n_bytes = rows.shape[1] // 8 * 8  # that are counted eight at a time
+    n_bytes = rows.shape[1] // 8 * 8  # counted eight at a time
     parts = rows[:, :n_bytes].view(np.uint64), rows[:, n_bytes:]
     return sum(np.bitwise_count(part).sum(axis=1, dtype=np.uint32) for part in parts).astype(
         np.int64
@@ -86,7 +87,7 @@ def n_ones(rows: Packed) -> Integers:
 
 
 def _are_packed(rows: Array, width: int) -> bool:
-    """Return whether these are rows of so many bits that np.packbits has packed."""
+    """Return whether these are rows of `width` bits, packed by np.packbits."""
     if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != -(-width // 8):
         return False
     return width % 8 == 0 or not (rows[:, -1] & (255 >> width % 8)).any()
@@ -104,8 +105,8 @@ def _checked_mask(mask: Array | None, name: str, thing: str, width: int) -> Arra
         raise ValueError(
             f"{name} must have shape (n_individuals, {width}) or ({width},), not {mask.shape}"
         )
-    if not (some := np.atleast_2d(mask).any(axis=1)).all():
+    if not (is_filled := np.atleast_2d(mask).any(axis=1)).all():
         raise ValueError(
-            f"{name}: row {some.argmin()} selects no {thing}; every individual needs at least one"
+            f"{name}: row {is_filled.argmin()} selects no {thing}; every individual needs at least one"
         )
     return mask

@@ -1,23 +1,23 @@
 """Second and first moments of the differences of all preference pairs, from sums per label, and their linear systems.
 
-With x centred in its query, c the number of documents of a query with a label and s their sum, the n − c pairs of each
+With x centred in its query, c the number of documents with a label in a query and s their sum, the n − c pairs of each
 document and the sums of each label give
 
     Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ = Σ_q [ Σ_i (n_q − c_{yᵢ}) xᵢ xᵢᵀ + Σ_l s_{q,l} s_{q,l}ᵀ ],
 
 the square of a matrix with the rows √(n_q − c) x and s. Without the centring single-precision features with a mean far
-above their spread would lose their digits in a difference.
+above their spread would lose their digits in differences.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix, Vector
+from moerank.arrays import Array, Floats, FloatType, Integers, Mask, Matrix, Vector
 from moerank.checks import check_room, check_square, memory_limit
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.algebra import (
-    LEAST_PIVOT,
+    MIN_PIVOT,
     centred_stack,
     factorise,
     product,
@@ -30,7 +30,7 @@ from moerank.kernels.threads import one_blas_thread
 # Approximate number of documents in a block, so large that the product takes most of the time.
 MOMENT_BLOCK = 2048
 
-# Largest size in bytes of the matrices of all queries in double precision; beyond it they are single.
+# Maximum size in bytes of the matrices of all queries in double precision; larger ones are in single precision.
 DOUBLE_ROOM = 2**29
 
 
@@ -88,7 +88,7 @@ class QueryMoments:
     1 / (2 |Q|), and a query counts as one pair, so the sums are X̃ᵀX̃, 0 and X̃ᵀỹ of features and labels centred in it.
 
     `packed` is in double precision, or in single if that takes more than `DOUBLE_ROOM` bytes. The error of an entry is
-    then relative to the largest entry of the query, so features must have comparable scales.
+    then relative to the largest entry of the query, so the scales of the features must be comparable.
     """
 
     packed: Floats  # (n_queries, n_features · (n_features + 1) / 2), lower triangles of Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ, by rows
@@ -108,7 +108,7 @@ class QueryMoments:
 
     @classmethod
     def fit(cls, data: RankingData) -> bool:
-        """Whether the sums of a data set fit the limit on memory."""
+        """Return whether the sums of a data set fit the memory limit."""
         return _size(data)[1] <= memory_limit()
 
     @classmethod
@@ -120,14 +120,14 @@ class QueryMoments:
         Shapes (n_individuals, n_features, n_features) and (n_individuals, n_features); each row of `query_mask`
         (n_individuals, n_queries) keeps at least one pair, and its means do not depend on the other rows.
         """
-        of_query = cls.of(data, every_pair=every_pair)
+        sums = cls.of(data, every_pair=every_pair)
         check_square(data.n_features, len(query_mask))
-        n_pairs = (query_mask @ of_query.n_pairs)[:, None]
-        moments = sums_over_queries(of_query.moment(target), query_mask)
+        n_pairs = (query_mask @ sums.n_pairs)[:, None]
+        moments = sums_over_queries(sums.moment(target), query_mask)
         squares = np.empty((len(query_mask), data.n_features, data.n_features))
         rows, columns = np.tril_indices(data.n_features)
         squares[:, rows, columns] = squares[:, columns, rows] = (
-            sums_over_queries(of_query.packed, query_mask) / n_pairs
+            sums_over_queries(sums.packed, query_mask) / n_pairs
         )
         return squares, moments / n_pairs
 
@@ -139,34 +139,29 @@ class QueryMoments:
 def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, float]:
     """Return the sums of gram, unit and difference, and the number of pairs, or the sum of their weights."""
     check_square(data.n_features)
-    gram, unit, difference = (
-        np.zeros((data.n_features, data.n_features)),
-        *np.zeros((2, data.n_features)),
-    )
+    gram = np.zeros((data.n_features, data.n_features))
+    unit, difference = np.zeros((2, data.n_features))
     for begin, end in data.query_blocks(MOMENT_BLOCK):
         stack, sums, excess, label_sum = _stack(data, begin, end)
         gram += square(stack)
         unit += product(sums, excess)
         difference += product(sums, label_sum)
-    return (
-        gram,
-        unit,
-        difference,
-        _weight_of_pairs(data).sum() if data.is_weighted else data.n_pairs,
-    )
+    n_pairs = _weight_of_pairs(data).sum() if data.is_weighted else data.n_pairs
+    return gram, unit, difference, n_pairs
 
 
 def _weight_of_pairs(data: RankingData) -> Vector:
     """Return Σ v_q u_i u_j over the pairs of each query, shape (n_queries,)."""
     u = ones_without(data.document_weights, data.n_documents)
     runs = data.label_runs
-    of_run = np.bincount(runs.run, u, len(runs.n_worse))
-    of_query, squares = (np.add.reduceat(values, runs.first[:-1]) for values in (of_run, of_run**2))
-    return ones_without(data.query_weights, data.n_queries) * (of_query**2 - squares) / 2.0
+    weight = np.bincount(runs.run, u, len(runs.n_worse))
+    total = np.add.reduceat(weight, runs.query_begin[:-1])
+    squares = np.add.reduceat(weight**2, runs.query_begin[:-1])
+    return ones_without(data.query_weights, data.n_queries) * (total**2 - squares) / 2.0
 
 
 def ones_without(weights: Vector | None, size: int) -> Vector:
-    """Return the weights, or ones if there are none, shape (size,)."""
+    """Return the weights, or ones without any, shape (size,)."""
     return np.ones(size) if weights is None else weights
 
 
@@ -201,83 +196,89 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
     The product of `stack` (n_features, n_documents + n_runs) with its transpose is the sum of squares. The sums of x
     over each run (n_features, n_runs) are multiplied by two vectors (n_runs,): for Σ (xᵢ − xⱼ) by the number of
     worse minus better documents, and for Σ (yᵢ − yⱼ)(xᵢ − xⱼ) = Σ n_q yᵢ xᵢ − (Σ y)(Σ x), in which Σ x is 0, by n_q y.
-    Labels y count from the least one of a query. With weights, sums of weights u replace numbers of documents, also in
+    Labels y count from the lowest one of a query. With weights, sums of weights u replace numbers of documents, also in
     the centring, and the factors of a query are multiplied by the square root of its weight.
     """
     if data.is_weighted:
         return _weighted_stack(data, begin, end)
     runs = data.label_runs
-    rows = slice(data.offsets[begin], data.offsets[end])
-    of_block = slice(runs.first[begin], runs.first[end])
-    run = runs.run[rows] - runs.first[begin]
-    n_worse, n_better = runs.n_worse[of_block], runs.n_better[of_block]
-    offsets = data.offsets[begin : end + 1] - rows.start
+    rows, offsets = _block(data, begin, end)
+    block_runs = slice(runs.query_begin[begin], runs.query_begin[end])
+    run = runs.run[rows] - runs.query_begin[begin]
+    n_worse, n_better = runs.n_worse[block_runs], runs.n_better[block_runs]
     stack = np.empty((data.n_features, len(run) + len(n_worse)))
     root_degree = np.sqrt((n_worse + n_better).astype(np.float64))
     centred_stack(
         *_flat(data.X, rows), offsets, run, len(n_worse), root_degree[run], stack, data.n_features
     )
-    label, n_runs = np.empty(len(n_worse)), np.diff(runs.first[begin : end + 1])
+    n_labels = runs.n_labels[begin:end]
+    label = np.empty(len(n_worse))
     label[run] = data.y[rows]
-    label -= np.repeat(
-        label[n_worse == 0], n_runs
-    )  # large ones would multiply the rounding errors of Σ x
-    size = np.repeat(np.diff(offsets), n_runs)
+    # Large labels would multiply the rounding errors of Σ x.
+    label -= np.repeat(label[n_worse == 0], n_labels)
+    size = np.repeat(np.diff(offsets), n_labels)
     return stack, stack[:, len(run) :], (n_worse - n_better).astype(np.float64), label * size
 
 
 def _flat(X: Matrix, rows: slice) -> tuple[Vector, int, int]:
-    """Return ``flat, stride, first``: feature f of the i-th of the rows is ``flat[f · stride + first + i]``."""
-    by_columns = bool(X.flags.f_contiguous)
-    flat = X.T.reshape(-1) if by_columns else np.ascontiguousarray(X[rows].T).reshape(-1)
-    flat.setflags(write=False)  # kernels are compiled once, whether or not X can be written to
-    return (flat, len(X), rows.start) if by_columns else (flat, rows.stop - rows.start, 0)
+    """Return ``flat, stride, start``: feature f of the i-th of the rows is ``flat[f · stride + start + i]``."""
+    is_column_major = bool(X.flags.f_contiguous)
+    flat = X.T.reshape(-1) if is_column_major else np.ascontiguousarray(X[rows].T).reshape(-1)
+    flat.setflags(write=False)  # so that kernels are compiled once
+    return (flat, len(X), rows.start) if is_column_major else (flat, rows.stop - rows.start, 0)
 
 
 def _weighted_stack(
     data: RankingData, begin: int, end: int
 ) -> tuple[Matrix, Matrix, Matrix, Matrix]:
     """Return the factors of `_stack` for weighted pairs."""
-    runs, rows = data.label_runs, slice(data.offsets[begin], data.offsets[end])
-    first = runs.first[begin : end + 1] - runs.first[begin]
-    run, n_runs = runs.run[rows] - runs.first[begin], int(first[-1])
+    runs = data.label_runs
+    rows, _ = _block(data, begin, end)
+    first_run = runs.query_begin[begin:end] - runs.query_begin[begin]
+    run = runs.run[rows] - runs.query_begin[begin]
+    query = np.repeat(np.arange(end - begin), runs.n_labels[begin:end])
     X, u, root = _weighted_rows(data, begin, end)
-    weight = np.bincount(run, u, n_runs)
-    query = np.repeat(np.arange(end - begin), np.diff(first))
-    worse = np.cumsum(weight) - weight
-    worse -= worse[first[:-1]][query]
-    weight_of_query = np.add.reduceat(weight, first[:-1])[query]
-    others = weight_of_query - weight
+    weight, worse, query_weight = weights_of_runs(run, u, first_run, query)
+    unlike_weight = query_weight - weight
     order = np.argsort(run, kind="stable")
-    sums = np.add.reduceat(
-        (u[:, None] * X)[order], np.searchsorted(run[order], np.arange(n_runs)), axis=0
-    )
-    of_run = root[query]
-    of_row = np.sqrt(u * others[run]) * of_run[run]
-    stack = np.vstack([of_row[:, None] * X, of_run[:, None] * sums]).T
-    label = np.empty(n_runs)
+    run_begin = np.searchsorted(run[order], np.arange(len(query)))
+    sums = np.add.reduceat((u[:, None] * X)[order], run_begin, axis=0)
+    run_factor = root[query]
+    row_factor = np.sqrt(u * unlike_weight[run]) * run_factor[run]
+    stack = np.vstack([row_factor[:, None] * X, run_factor[:, None] * sums]).T
+    label = np.empty(len(query))
     label[run] = data.y[rows]
-    label -= label[first[:-1]][query]
-    return (
-        stack,
-        stack[:, len(run) :],
-        of_run * (2.0 * worse - others),
-        of_run * label * weight_of_query,
-    )
+    label -= label[first_run][query]
+    excess = run_factor * (2.0 * worse - unlike_weight)
+    return stack, stack[:, len(run) :], excess, run_factor * label * query_weight
+
+
+def weights_of_runs(
+    run: Array, weight: Vector, first_run: Integers, query: Integers
+) -> tuple[Vector, Vector, Vector]:
+    """Return for each run the weight of its documents, of the worse documents of its query, and of all of them.
+
+    Shapes (n_runs,), from `run` and `weight` of each document, the first run of each query, and the query of each run.
+    """
+    size = np.asarray(np.bincount(run, weight, len(query)), np.float64)
+    worse = np.cumsum(size) - size
+    worse -= worse[first_run][query]
+    return size, worse, np.add.reduceat(size, first_run)[query]
+
+
+def _block(data: RankingData, begin: int, end: int) -> tuple[slice, Integers]:
+    """Return the rows of the queries `begin` to `end`, and where each query begins among them."""
+    offsets = data.offsets[begin : end + 1]
+    return slice(offsets[0], offsets[-1]), offsets - offsets[0]
 
 
 def _weighted_rows(data: RankingData, begin: int, end: int) -> tuple[Matrix, Vector, Vector]:
-    """Return features less their weighted means, the document weights, and the square roots of the query weights."""
-    rows, offsets = (
-        slice(data.offsets[begin], data.offsets[end]),
-        data.offsets[begin : end + 1] - data.offsets[begin],
-    )
+    """Return features minus their weighted means, the document weights, and the square roots of the query weights."""
+    rows, offsets = _block(data, begin, end)
     u = ones_without(data.document_weights, data.n_documents)[rows]
     X = data.X[rows].astype(np.float64)
-    means = (
-        np.add.reduceat(u[:, None] * X, offsets[:-1], axis=0)
-        / np.add.reduceat(u, offsets[:-1])[:, None]
-    )
+    sums = np.add.reduceat(u[:, None] * X, offsets[:-1], axis=0)
+    means = sums / np.add.reduceat(u, offsets[:-1])[:, None]
     root = np.sqrt(ones_without(data.query_weights, data.n_queries)[begin:end])
     return X - np.repeat(means, np.diff(offsets), axis=0), u, root
 
@@ -287,16 +288,13 @@ def centred(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Ma
 
     A query Q counts as Σ_Q v / (2 Σu) Σ uᵢ uⱼ (…), which is v Σ uᵢ (…) of centred documents.
     """
-    rows, offsets = (
-        slice(data.offsets[begin], data.offsets[end]),
-        data.offsets[begin : end + 1] - data.offsets[begin],
-    )
+    rows, offsets = _block(data, begin, end)
     y = centre_in_queries(data.y[rows], offsets)
     if data.is_weighted:
         X, u, root = _weighted_rows(data, begin, end)
-        of_row = np.sqrt(u) * np.repeat(root, np.diff(offsets))
-        stack = (of_row[:, None] * X).T
-        return stack, stack, np.zeros(len(u)), of_row * y
+        factor = np.sqrt(u) * np.repeat(root, np.diff(offsets))
+        stack = (factor[:, None] * X).T
+        return stack, stack, np.zeros(len(u)), factor * y
     stack = centre_in_queries(data.X[rows], offsets).T
     return stack, stack, np.zeros(len(y)), y
 
@@ -310,15 +308,14 @@ def solve_positive_definite(A: Matrix, b: Matrix) -> Matrix:
     >>> solve_positive_definite(np.array([[1e18, 1e18], [1e18, 1e18]]), np.array([1e9, 1e9])).round(20).tolist()
     [5e-10, 5e-10]
     """
-    every = np.ones((1, len(b)), np.bool_)
-    factor = factorise(np.ascontiguousarray(A), every)[0]
+    mask = np.ones((1, len(b)), np.bool_)
+    factor = factorise(np.ascontiguousarray(A), mask)[0]
     square = np.diagonal(A)
-    least = max(
-        len(b) * np.finfo(float).eps, 2.0 * LEAST_PIVOT
-    )  # the share of a pivot that rounding leaves intact
-    if (np.diagonal(factor) ** 2 > least * square).all():
+    # The share of a pivot above which rounding leaves it intact.
+    min_share = max(len(b) * np.finfo(float).eps, 2.0 * MIN_PIVOT)
+    if (np.diagonal(factor) ** 2 > min_share * square).all():
         x = np.empty(len(b))
-        solve(factor, every[0], np.array(b), x)
+        solve(factor, mask[0], np.array(b), x)
         return x
     scale = np.sqrt(np.where(square > 0, square, 1.0))
     with one_blas_thread():
@@ -341,36 +338,34 @@ def forward_path(A: Matrix, b: Matrix, n_steps: int | None = None) -> Integers:
 def backward_path(A: Matrix, b: Matrix) -> Integers:
     """Return the features in reverse order of their removal, starting from all features.
 
-    Each step removes the feature without which min_w wᵀA w − 2 bᵀw rises the least, so that the first k of the result
-    are the last k that remain. Ties go to the first feature. O(n_features³) time.
+    Each step removes the feature without which min_w wᵀA w − 2 bᵀw rises the least, so the first k of the result are
+    the last k that remain. Ties go to the first feature. O(n_features³) time.
 
     >>> backward_path(np.diag([1.0, 1.0, 4.0]), np.array([1.0, 3.0, 4.0])).tolist()
     [1, 2, 0]
     """
-    every = np.ones((1, len(b)), np.bool_)
-    factor, inverse, w = (
-        factorise(np.ascontiguousarray(A), every)[0],
-        np.empty_like(A),
-        np.empty(len(b)),
-    )
-    solve(factor, every[0], np.array(b), w)
+    mask = np.ones((1, len(b)), np.bool_)
+    factor = factorise(np.ascontiguousarray(A), mask)[0]
+    inverse = np.empty_like(A)
+    w = np.empty(len(b))
+    solve(factor, mask[0], np.array(b), w)
     for row, unit in zip(inverse, np.eye(len(b)), strict=True):
-        solve(factor, every[0], unit, row)
+        solve(factor, mask[0], unit, row)
     return _pivots(inverse, w, len(b), -1.0)[::-1].copy()
 
 
 def _pivots(A: Matrix, b: Matrix, n_steps: int, sign: float) -> Integers:
-    """Return the features in order of ``sign · bⱼ² / Aⱼⱼ``, largest first, each eliminated before the next is chosen.
+    """Return the features in order of ``sign · bⱼ² / Aⱼⱼ``, largest first; each is eliminated before the next one.
 
     With A and b it is the change of the minimum when a feature enters; with the inverse of A and the solution, the
     change when it leaves. All operations are elementwise, so the bits are always the same.
     """
-    A, b, left = A.copy(), b.copy(), np.ones(len(b), np.bool_)
+    A, b, unselected = A.copy(), b.copy(), np.ones(len(b), np.bool_)
     order = np.empty(n_steps, np.int64)
     for step in range(n_steps):
-        change = sign * b**2 / np.where(left, np.diag(A), 1.0)
-        order[step] = j = int(np.where(left, change, -np.inf).argmax())
-        left[j] = False
+        change = sign * b**2 / np.where(unselected, np.diag(A), 1.0)
+        order[step] = j = int(np.where(unselected, change, -np.inf).argmax())
+        unselected[j] = False
         column = A[:, j] / A[j, j]
         b -= b[j] * column
         A -= np.outer(column, A[j])

@@ -24,8 +24,8 @@ from moerank.kernels.algebra import factorise, plus_ridge, product, solve, squar
 from moerank.kernels.lanes import lanes, word_type
 from moerank.kernels.pair_pass import curvature_pass, hinge_pass, pack_lanes, project, pull_back
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, run_pass
-from moerank.kernels.tiles import own_features
-from moerank.training.masks import Masks, n_ones
+from moerank.kernels.tiles import feature_lists
+from moerank.training.masks import Masks, Unit, n_ones
 from moerank.training.pair_moments import UNIT, PairMoments, Target, solve_positive_definite
 
 MAX_HALVINGS, EXACT_STEPS = 29, 500
@@ -35,10 +35,10 @@ EXACT_TOLERANCE = 1e-13
 
 Element = TypeVar("Element", bound=np.generic)
 
-# Largest number of pairs that are listed if individuals do not choose among them.
+# Maximum number of pairs that are listed if individuals do not choose among them.
 LONGEST_LIST = 2_000_000
 
-NOBODY_CHOOSES: Mask = np.zeros((0, 0), np.bool_)
+NO_UNIT_MASK: Mask = np.zeros((0, 0), np.bool_)
 
 # Relative rounding error of an objective that a pass in this precision sums up.
 PASS_ROUNDING: dict[FloatType, float] = {np.float32: 1e-5, np.float64: 1e-13}
@@ -60,10 +60,9 @@ SQUARED = PairLoss(one_sided=False)
 # ℓ(d) = max(0, d)², the loss of RankSVM.
 SQUARED_HINGE = PairLoss(one_sided=True)
 
-# An individual is solved alone, exactly, if its pairs span fewer dimensions than so many times those of its features.
-#
-# Where its own pairs span little, the curvature of all pairs, which preconditions a population, is larger than theirs,
-# and an error that is measured in it too small. Of the hinge only active pairs have a curvature.
+# An individual is solved alone, exactly, if its pairs span fewer dimensions than this multiple of its features. The
+# curvature of all pairs, which preconditions a population, is then larger than that of its own pairs, and an error that
+# is measured in it too small. With the hinge only active pairs have a curvature.
 SPANNING = {SQUARED: 4, SQUARED_HINGE: 10}
 
 
@@ -91,7 +90,7 @@ class Penalties(NamedTuple):
 
 
 def _fill_up(values: NDArray[Element], n_lanes: int) -> NDArray[Element]:
-    """Return the values (n, …) of a group of individuals as (n_lanes, …), with zeros in the lanes left over."""
+    """Return the values (n, …) of a group of individuals as (n_lanes, …), with zeros in the unused lanes."""
     if len(values) == n_lanes:
         return values
     return np.concatenate(
@@ -123,11 +122,11 @@ class ExpandedRidge(NamedTuple):
     @classmethod
     def at(cls, w: Matrix, A: Matrix, t: Matrix) -> Self:
         """Expand the function at w."""
-        active = (d := t - product(A, w)) > 0.0
-        A, d = A[active], d[active]
-        return cls(
-            float(0.5 * (product(w, w) + product(d, d))), w - product(A.T, d), w, A, t[active]
-        )
+        slack = t - product(A, w)
+        active = slack > 0.0
+        A, d = A[active], slack[active]
+        value = float(0.5 * (product(w, w) + product(d, d)))
+        return cls(value, w - product(A.T, d), w, A, t[active])
 
     def newton_step(self) -> Matrix:
         """Return −H⁻¹g, from as many equations as there are rows or columns, whichever are fewer."""
@@ -153,7 +152,7 @@ def dense_newton(
 ) -> tuple[Matrix, AtPoint]:
     """Minimise a smooth convex function by Newton steps, each halved until the function falls.
 
-    `expand` returns the function at a point (n,). Returns the last point and the function there. It ends when the
+    `expand` returns the function at a point (n,). Return the last point and the function there. It ends when the
     squared Newton decrement gᵀH⁻¹g, twice the decrease that the quadratic model promises, is at most the share
     `tolerance` of the value, which is positive; when no step lowers the value; or after 500 steps. O(n³) per step.
 
@@ -162,22 +161,24 @@ def dense_newton(
     >>> dense_newton(expand, np.array([3.0]), tolerance=1e-12)[0].round(6).tolist()
     [0.0]
     """
-    w, at = start, expand(start)
+    w, expansion = start, expand(start)
     for _ in range(EXACT_STEPS):
-        step = at.newton_step()
-        if -product(at.gradient, step) <= tolerance * at.value:
+        step = expansion.newton_step()
+        if -product(expansion.gradient, step) <= tolerance * expansion.value:
             break
         lengths = 0.5 ** np.arange(MAX_HALVINGS + 1)
-        candidates = ((w + length * step, expand(w + length * step)) for length in lengths)
-        lower = next((candidate for candidate in candidates if candidate[1].value < at.value), None)
-        if lower is None:
+        points = (w + length * step for length in lengths)
+        candidates = ((point, expand(point)) for point in points)
+        lower = (candidate for candidate in candidates if candidate[1].value < expansion.value)
+        candidate = next(lower, None)
+        if candidate is None:
             break
-        w, at = lower
-    return w, at
+        w, expansion = candidate
+    return w, expansion
 
 
 class ListedPairs:
-    """The preference pairs `keep` (n_pairs,) of a data set, all by default, and the documents they join."""
+    """The preference pairs `keep` (n_pairs,) of a data set, by default all, and their documents."""
 
     def __init__(self, data: RankingData, keep: Mask | None = None, target: Target = UNIT) -> None:
         self.data, self.target, self.everything = data, target, keep is None
@@ -187,7 +188,7 @@ class ListedPairs:
         self.pairs = PreferencePairs(
             np.repeat(winner, np.diff(pairs.first)), worse, pairs.first, winner
         )
-        # Only differences inside a query matter, so centring per query changes nothing but the rounding.
+        # Only differences within a query matter, so centring per query changes the rounding only.
         self.X = np.ascontiguousarray(centre_in_queries(data.X, data.offsets)[rows])
         self.X_lanes = self.X.astype(np.float32)  # in the precision of the passes of a population
         self._varies: Mask = np.any(self.X, axis=0)  # features that are not constant in every query
@@ -225,8 +226,10 @@ class ListedPairs:
             B, rhs = np.eye(len(self.gram)) + 2.0 * C * self.gram, 2.0 * C * self.moment
             w = solve_positive_definite(B, rhs)
             if loss.one_sided:
-                w, at = dense_newton(lambda w: self.expand(w, C, loss), w, 2.0 * EXACT_TOLERANCE)
-                B, rhs = at.hessian, product(at.hessian, w) - at.gradient
+                w, expansion = dense_newton(
+                    lambda w: self.expand(w, C, loss), w, 2.0 * EXACT_TOLERANCE
+                )
+                B, rhs = expansion.hessian, product(expansion.hessian, w) - expansion.gradient
             self._models[loss, C] = PairModel(loss, C, B, rhs, w)
         return self._models[loss, C]
 
@@ -243,18 +246,17 @@ class ListedPairs:
         """Return the minima as `solve_pairs` does, from a `model` close to all individuals."""
         W: Matrix = np.empty(masks.features.shape)
         converged: Mask = np.empty(len(W), bool)
-        feature_mask = (
-            masks.features & self._varies
-        )  # the weight of other features is 0 in any case
-        alike = start is None and bool((feature_mask == self._varies).all())
-        start_scores = self._start_scores(model) if alike else np.empty(0, np.float32)
+        feature_mask = masks.features & self._varies  # the weight of other features is always 0
+        share_start = start is None and bool((feature_mask == self._varies).all())
+        start_scores = self._start_scores(model) if share_start else np.empty(0, np.float32)
         shift = self.shift.astype(np.float32) if self.shift.any() else np.empty(0, np.float32)
         for rows, words, counts in self._groups(masks, np.float32):
             origin = np.zeros((0, W.shape[1])) if start is None else _fill_up(start[rows], _SINGLE)
             state = newton.begin_newton(np.zeros((_SINGLE, W.shape[1])))
+            lane_mask = _fill_up(feature_mask[rows], _SINGLE)
             newton.newton_lanes(
-                tuple(state), self.X_lanes, self.pairs.groups, words, counts,
-                _fill_up(feature_mask[rows], _SINGLE), model.B, model.rhs, origin, start_scores, model.C,
+                tuple(state), self.X_lanes, self.pairs.groups, words, counts, lane_mask,
+                model.B, model.rhs, origin, start_scores, model.C,
                 self.target.margin, shift, model.loss.one_sided, tolerance,
             )  # fmt: skip
             n = len(W[rows])
@@ -262,26 +264,24 @@ class ListedPairs:
         return W, converged
 
     def n_spanned(self, masks: Masks) -> Matrix | Integers:
-        """Return bounds on the dimensions that pairs of their own span, infinite for individuals without any."""
-        return np.full(len(masks.features), np.inf) if masks.own is None else n_ones(masks.own)
+        """Return bounds on the dimensions that the pairs of individuals span, infinite if all have the same pairs."""
+        if masks.unit_rows is None:
+            return np.full(len(masks.features), np.inf)
+        return n_ones(masks.unit_rows)
 
     def solve_alone(self, loss: PairLoss, C: float, masks: Masks, i: int) -> tuple[Matrix, bool]:
-        """Return the weights of one individual on its features, exact to rounding, and that they are at the minimum."""
-        rows = (
-            slice(None)
-            if masks.own is None
-            else np.unpackbits(masks.own[i], count=len(self)).astype(np.bool_)
-        )
-        better, worse = self.pairs.better[rows], self.pairs.worse[rows]
+        """Return the weights of one individual on its features, exact to rounding, and True for converged."""
+        better, worse = self.pairs.better, self.pairs.worse
+        if masks.unit_rows is not None:
+            kept_pairs = np.unpackbits(masks.unit_rows[i], count=len(self)).astype(np.bool_)
+            better, worse = better[kept_pairs], worse[kept_pairs]
         X, root = self.X[:, masks.features[i]], np.sqrt(2.0 * C / len(better))
         check_room(
             f"a table of {len(better):,} pairs × {X.shape[1]:,} features",
             8 * len(better) * X.shape[1],
         )
-        A, t = (
-            root * (X[better] - X[worse]),
-            root * (self.target.margin + self.shift[better] - self.shift[worse]),
-        )
+        A = root * (X[better] - X[worse])
+        t = root * (self.target.margin + self.shift[better] - self.shift[worse])
         w = ridge_regression(A, t)
         if loss.one_sided:
             w, _ = dense_newton(lambda w: ExpandedRidge.at(w, A, t), w, 2.0 * EXACT_TOLERANCE)
@@ -292,15 +292,15 @@ class ListedPairs:
     ) -> tuple[Matrix, Integers, Matrix]:
         """Minimise the objectives of `moerank.kernels.proximal` with the squared hinge loss, in groups of lanes.
 
-        `start` (n_individuals, 2 n_features) is not negative, and 0 off the features. Returns the variables [u; v], the
+        `start` (n_individuals, 2 n_features) is not negative, and 0 off the features. Return the variables [u; v], the
         steps (n_individuals,), and the objectives (max_iter + 1, n_individuals) at the start and after each step.
         """
         variables, n_iter = np.empty_like(start), np.empty(len(start), np.int64)
         history = np.empty((max_iter + 1, len(start)))
         similarity = np.ascontiguousarray(penalties.similarity.T)
         for rows, words, counts in self._groups(masks, np.float64):
-            of_group = np.empty((max_iter + 1, _DOUBLE))
-            costs, lambda1, lambda2, first = (
+            group_history = np.empty((max_iter + 1, _DOUBLE))
+            costs, lambda1, lambda2, group_start = (
                 _fill_up(values[rows], _DOUBLE)
                 for values in (penalties.costs, penalties.lambda1, penalties.lambda2, start)
             )
@@ -308,7 +308,7 @@ class ListedPairs:
             terms = proximal.Terms(
                 features, 1.0 / np.maximum(1, counts), similarity, costs, lambda1, lambda2
             )
-            state = proximal.begin(terms, first)
+            state = proximal.begin(terms, group_start)
             state.task[counts == 0] = IDLE
             proximal.proximal_lanes(
                 self.X,
@@ -318,14 +318,12 @@ class ListedPairs:
                 tuple(state),
                 max_iter,
                 tol,
-                of_group,
+                group_history,
             )
             n = len(start[rows])
-            variables[rows], n_iter[rows], history[:, rows] = (
-                state.w[:n],
-                state.n_iter[:n],
-                of_group[:, :n],
-            )
+            variables[rows] = state.w[:n]
+            n_iter[rows] = state.n_iter[:n]
+            history[:, rows] = group_history[:, :n]
         return variables, n_iter, history
 
     def _groups(
@@ -340,14 +338,14 @@ class ListedPairs:
         for begin in range(0, len(masks.features), n_lanes):
             rows = slice(begin, begin + n_lanes)
             counts = np.where(np.arange(n_lanes) < len(masks.features) - begin, len(self), 0)
-            if masks.own is not None:
-                own = _fill_up(masks.own[rows], n_lanes)
-                counts = n_ones(own)
-                pack_lanes(own, words)
+            if masks.unit_rows is not None:
+                packed = _fill_up(masks.unit_rows[rows], n_lanes)
+                counts = n_ones(packed)
+                pack_lanes(packed, words)
             yield rows, words[: len(self)], counts
 
     def _start_scores(self, model: PairModel) -> NDArray[np.float32]:
-        """Return the scores (n_documents,) of the model's minimum with all features, as a population's pass does."""
+        """Return the scores (n_documents,) at the minimum of the model with all features, as a pass computes them."""
         if model not in self._scores:
             w = np.empty(len(self._varies))
             solve(factorise(model.B, self._varies[None])[0], self._varies, model.rhs, w)
@@ -367,10 +365,10 @@ class ListedPairs:
         sums = np.empty_like(weights)
         project(self.X, weights, np.arange(len(w)), scores)
         scores -= self.shift[:, None]
-        every = np.full(len(self), 255, np.uint8)
+        all_pairs = np.full(len(self), 255, np.uint8)
         hinge_pass(
             self.pairs.groups,
-            every,
+            all_pairs,
             scores,
             self.target.margin,
             loss.one_sided,
@@ -402,8 +400,8 @@ class ListedPairs:
 class CountedPairs:
     """All preference pairs of a data set; individuals may choose the pairs among some documents or queries.
 
-    Features of any precision are neither copied nor converted: besides them, memory holds a block, and their means in
-    each query. A pass takes O(k · n_documents) for an individual with k features, and O(Σ_q n_q²) at worst for the
+    Features of any precision are neither copied nor converted: memory holds a block of them, and their means in each
+    query. A pass takes O(k · n_documents) for an individual with k features, and O(Σ_q n_q²) at worst for the
     pairs of queries with n_q documents.
     """
 
@@ -429,15 +427,13 @@ class CountedPairs:
             masks = Masks(np.ones((len(new), self.data.n_features), bool))
             factors, W = np.empty((len(new), *moments.gram.shape)), np.empty(masks.features.shape)
             for C, factor, w in zip(new, factors, W, strict=True):
-                factor[:] = factorise(np.eye(len(w)) + 2.0 * C * moments.gram, masks.features[:1])[
-                    0
-                ]
+                system = np.eye(len(w)) + 2.0 * C * moments.gram
+                factor[:] = factorise(system, masks.features[:1])[0]
                 solve(factor, masks.features[0], 2.0 * C * moments.moment(self.target), w)
             scale = np.array(new, np.float64) / self.data.n_pairs
             reached = self._newton(loss, np.float64, masks, factors, W, scale, EXACT_TOLERANCE)
-            self._minima |= {
-                (loss, C): minimum for C, *minimum in zip(new, W, reached, strict=True)
-            }
+            for C, *minimum in zip(new, W, reached, strict=True):
+                self._minima[loss, C] = minimum
         W, reached = map(np.array, zip(*(self._minima[loss, C] for C in Cs), strict=True))
         return W, reached
 
@@ -450,17 +446,16 @@ class CountedPairs:
         if (loss, C) not in self._models:
             w = self.minima(loss, [C])[0][0]
             n_features = len(w)
-            every, once = (Masks(np.ones((n, n_features), bool)) for n in (n_features, 1))
+            masks = Masks(np.ones((n_features, n_features), bool))
             tasks, directions = np.full(n_features, CURVATURE), np.eye(n_features)
-            products, _ = self.sums(
-                loss, np.float32, tasks, every, np.tile(w, (n_features, 1)), directions
-            )
-            pulled = self.sums(
-                loss, np.float64, np.array([RESIDUALS]), once, w[None], directions[:1]
-            )[0][0]
+            W = np.tile(w, (n_features, 1))
+            products, _ = self.sums(loss, np.float32, tasks, masks, W, directions)
+            tasks, masks = np.array([RESIDUALS]), masks.of_rows(slice(1))
+            pulled, _ = self.sums(loss, np.float64, tasks, masks, W[:1], directions[:1])
             scale = 2.0 * C / self.data.n_pairs
             B = np.eye(n_features) + scale * 0.5 * (products + products.T)
-            self._models[loss, C] = PairModel(loss, C, B, product(B, w) - (w - scale * pulled), w)
+            rhs = product(B, w) - (w - scale * pulled[0])
+            self._models[loss, C] = PairModel(loss, C, B, rhs, w)
         return self._models[loss, C]
 
     def solve_population(
@@ -472,11 +467,10 @@ class CountedPairs:
         factors = factorise(model.B, features)
         W = np.where(features, 0.0 if start is None else start, 0.0)
         if start is None:
-            for factor, chosen, w in zip(factors, features, W, strict=True):
-                solve(factor, chosen, model.rhs, w)
-        return W, self._newton(
-            model.loss, np.float32, masks, factors, W, model.C / self.counts(masks), tolerance
-        )
+            for factor, mask, w in zip(factors, features, W, strict=True):
+                solve(factor, mask, model.rhs, w)
+        scale = model.C / self.counts(masks)
+        return W, self._newton(model.loss, np.float32, masks, factors, W, scale, tolerance)
 
     def n_spanned(self, masks: Masks) -> Matrix:
         """Return bounds on the dimensions that the pairs of individuals span, infinite if all have all pairs.
@@ -492,22 +486,20 @@ class CountedPairs:
         return np.minimum(self.counts(masks), np.maximum(n_kept - 1, 0).sum(axis=1))
 
     def solve_alone(self, loss: PairLoss, C: float, masks: Masks, i: int) -> tuple[Matrix, bool]:
-        """Return the weights of one individual with chosen documents or queries, and whether it is at its minimum."""
-        chosen: Any = masks.shared if masks.own is None else masks.own[i]
+        """Return the weights of one individual with its own documents or queries, and whether it is at its minimum."""
+        mask: Any = masks.shared if masks.unit_rows is None else masks.unit_rows[i]
         if masks.unit == "query":
-            chosen = np.repeat(chosen, np.diff(self.data.offsets))
-        own = self.data.with_rows(np.flatnonzero(chosen))
-        if own.n_pairs < SPANNING[loss] * own.n_features:
-            return ListedPairs(own, target=self.target).solve_alone(
-                loss, C, Masks(masks.features), i
-            )
-        W, reached = CountedPairs(own.with_features(masks.features[i]), self.target).minima(
-            loss, [C]
-        )
+            mask = np.repeat(mask, np.diff(self.data.offsets))
+        subset = self.data.with_rows(np.flatnonzero(mask))
+        if subset.n_pairs < SPANNING[loss] * subset.n_features:
+            pairs = ListedPairs(subset, target=self.target)
+            return pairs.solve_alone(loss, C, Masks(masks.features), i)
+        counted = CountedPairs(subset.with_features(masks.features[i]), self.target)
+        W, reached = counted.minima(loss, [C])
         return W[0], bool(reached[0])
 
     def counts(self, masks: Masks) -> Matrix:
-        """Return the number of pairs of each individual, shape (n_individuals,); a row without any is a ValueError."""
+        """Return the number of pairs of each individual, shape (n_individuals,); a ValueError if a row has none."""
         counts = np.array([self.data.n_pairs])
         if (documents := masks.of_unit("document")) is not None:
             counts = n_pairs_of_documents(self.data, documents)
@@ -530,15 +522,15 @@ class CountedPairs:
         tol: float,
     ) -> Mask:
         """Bring W to the minima in place, each within a relative error `tol`, and return whether it was reached."""
-        most_steps = EXACT_STEPS if precision is np.float64 else newton.MAX_STEPS
+        max_steps = EXACT_STEPS if precision is np.float64 else newton.MAX_STEPS
         state = newton.begin_newton(W)
-        while (going := state.task != IDLE).any():
+        while (is_active := state.task != IDLE).any():
             sums = self.sums(loss, precision, state.task, masks, W, state.direction)
             newton.advance_newton(
-                state, going, *sums, masks.features, factors, scale, loss.one_sided, True, tol,
-                PASS_ROUNDING[precision], most_steps,
+                state, is_active, *sums, masks.features, factors, scale, loss.one_sided, True, tol,
+                PASS_ROUNDING[precision], max_steps,
             )  # fmt: skip
-        return state.n_steps <= most_steps
+        return state.n_steps <= max_steps
 
     def minimise_penalised(
         self, penalties: Penalties, masks: Masks, start: Matrix, max_iter: int, tol: float
@@ -559,17 +551,16 @@ class CountedPairs:
         )
         state = proximal.begin(terms, start)
         history = np.zeros((max_iter + 1, n))
-        while (going := state.task != IDLE).any():
-            at_trial = (state.task == proximal.VALUE)[:, None]
-            u, v = np.hsplit(np.where(at_trial, state.trial, state.z), 2)
-            used = replace(
-                masks, features=np.where(at_trial, u != v, masks.features & going[:, None])
-            )
-            W, task = u - v, np.where(going, RESIDUALS, IDLE)
-            sums, slack = self.sums(SQUARED_HINGE, np.float64, task, used, W, np.zeros_like(W))
-            proximal.advance(
-                state, going, terms, sums, slack - (W * sums).sum(axis=1), max_iter, tol
-            )
+        while (is_active := state.task != IDLE).any():
+            is_trial = (state.task == proximal.VALUE)[:, None]
+            u, v = np.hsplit(np.where(is_trial, state.trial, state.z), 2)
+            features = np.where(is_trial, u != v, masks.features & is_active[:, None])
+            pass_masks = replace(masks, features=features)
+            W, task = u - v, np.where(is_active, RESIDUALS, IDLE)
+            V = np.zeros_like(W)
+            sums, slack = self.sums(SQUARED_HINGE, np.float64, task, pass_masks, W, V)
+            squares = slack - (W * sums).sum(axis=1)
+            proximal.advance(state, is_active, terms, sums, squares, max_iter, tol)
             history[state.n_iter, np.arange(n)] = state.objective
         return state.w, state.n_iter, history
 
@@ -587,34 +578,33 @@ class CountedPairs:
         They are those of `moerank.kernels.run_pass`, for the tasks of the individuals.
         """
         data, features = self.data, masks.features
-        runs, means = (
-            data.label_runs,
-            data.remember("centres", lambda: centres(data.columns, data.offsets)),
-        )
-        order = np.flatnonzero(runs.n_pairs_of), runs.first, runs.begin, runs.row
-        own = own_features(features)
+        runs = data.label_runs
+        means = data.remember("centres", lambda: centres(data.columns, data.offsets))
+        order = np.flatnonzero(runs.n_pairs_of), runs.query_begin, runs.begin, runs.row
         width = lanes(precision)
         prefix = np.array([2**lane - 1 for lane in range(width)], word_type(width))
         pulled, slack = np.zeros(np.count_nonzero(features)), np.zeros(len(features))
-        shift = (
-            np.asarray(self.target.per_label * data.y, np.float64)
-            if self.target.per_label
-            else np.empty(0)
-        )
-        documents, queries = (
-            NOBODY_CHOOSES if (chosen := masks.of_unit(unit)) is None else chosen
-            for unit in ("document", "query")
-        )
+        shift = np.empty(0)
+        if self.target.per_label:
+            shift = np.asarray(self.target.per_label * data.y, np.float64)
         if len(order[0]):
             columns = data.columns.reshape(-1).view(np.uint8)
+            w, v = W[features].astype(precision), V[features].astype(precision)
+            unit_masks = _unit_mask(masks, "document"), _unit_mask(masks, "query")
             run_pass(
-                columns, data.columns.dtype == np.float32, means, data.offsets, order, own,
-                W[features].astype(precision), V[features].astype(precision), task, (documents, queries),
+                columns, data.columns.dtype == np.float32, means, data.offsets, order,
+                feature_lists(features), w, v, task, unit_masks,
                 self.target.margin, shift, loss.one_sided, prefix, pulled, slack,
             )  # fmt: skip
         sums = np.zeros(W.shape)
         sums[features] = pulled
         return sums, slack
+
+
+def _unit_mask(masks: Masks, unit: Unit) -> Mask:
+    """Return the mask of these units for a pass, without rows if it chooses none."""
+    mask = masks.of_unit(unit)
+    return NO_UNIT_MASK if mask is None else mask
 
 
 Pairs: TypeAlias = ListedPairs | CountedPairs
@@ -623,7 +613,7 @@ Pairs: TypeAlias = ListedPairs | CountedPairs
 def pairs_for(
     train: RankingData, masks: Masks, target: Target = UNIT, longest_list: int = LONGEST_LIST
 ) -> Pairs:
-    """Return the pairs of a data set that individuals share, or choose from.
+    """Return the pairs of a data set that individuals share, or from which they choose.
 
     They are listed if individuals choose single pairs, or if there are at most `longest_list`, and counted otherwise.
     """
@@ -641,7 +631,7 @@ def solve_pairs(
     tolerance: float,
     start: Matrix | None = None,
 ) -> tuple[Matrix, Mask]:
-    """Minimise ½ ‖w‖² + (C / p) Σ ℓ for the features and pairs of each individual, and return whether it is reached.
+    """Minimise ½ ‖w‖² + (C / p) Σ ℓ for the features and pairs of each individual; return weights and convergence.
 
     Shapes (n_individuals, n_features) and (n_individuals,). `tolerance` bounds the relative error of each objective.
     Every individual begins at the minimum of a quadratic model for all features and the pairs that all share, unless

@@ -17,9 +17,9 @@ from moerank.kernels.threads import one_blas_thread
 
 Inner: TypeAlias = Callable[[Vector, Vector], float]
 
-# Shares of the decrease that the quadratic model promises: a step is taken from the first on, good from the last on.
+# Shares of the decrease that the quadratic model predicts: a step is taken from the first, and good from the last.
 SUFFICIENT, FAIR, GOOD = 1e-4, 0.25, 0.75
-# Multiples of the radius, or of the length of the step, that become the next radius.
+# Multiples of the radius, or of the length of the step, for the next radius.
 SHRINK, HALVE, GROW = 0.25, 0.5, 4.0
 # Conjugate gradients end when the residual is this share of the gradient.
 GRADIENT_SHARE = 0.1
@@ -43,7 +43,7 @@ class Minimum(NamedTuple):
 class PairedDocuments:
     """The documents that take part in preference pairs; only they affect a ranker that is trained on pairs.
 
-    `rows` (n_documents,) marks documents whose query has different labels; `pairs` numbers these documents anew.
+    `rows` (n_documents,) marks documents whose query has different labels; `pairs` counts these documents alone.
     """
 
     rows: Mask
@@ -103,8 +103,8 @@ def solve_with_kernel(K: Matrix, pairs: LabelRuns, C: float, tol: float) -> Mini
 
     A point is the array [b; Kb] (2, n_documents) and the inner product that of the functions Σ bᵢ k(xᵢ, ·), aᵀKb.
     So the steps are those of `solve_with_features` on any exact feature map of the kernel. The problem is conditioned
-    like K, not like K² as with plain coefficients. A product with the Hessian or a gradient needs one product with K, a
-    value none.
+    like K, not like K² as with plain coefficients. A product with the Hessian or a gradient takes one product with K, a
+    value takes none.
 
     Only the lower triangle of K (n_documents, n_documents), C-contiguous, is read. It ends when the gradient is at most
     `tol` times that at b = 0. O(n_documents²) per product with the Hessian and per step.
@@ -181,62 +181,64 @@ def trust_region_newton(
     >>> trust_region_newton(expand, np.zeros(2), tol=1e-9, inner=np.dot).x.round(6).tolist()
     [3.0, 2.0]
     """
-    x, at = start, expand(start)
-    norm = radius = _norm(at.gradient, inner)
+    x, expansion = start, expand(start)
+    norm = radius = _norm(expansion.gradient, inner)
     target = tol * norm
     for n_iter in range(MAX_TRIED):
         if norm <= target:
             return Minimum(x, n_iter, True)
-        step, residual = _conjugate_gradients(at, radius, inner)
-        slope = inner(at.gradient, step)
-        promised = -0.5 * (slope - inner(step, residual))
+        step, residual = _conjugate_gradients(expansion, radius, inner)
+        slope = inner(expansion.gradient, step)
+        predicted_decrease = -0.5 * (slope - inner(step, residual))
         candidate = expand(x + step)
-        achieved = at.value - candidate.value
-        noise = VALUE_ROUNDING * abs(at.value)
-        if promised <= noise and achieved <= noise:
+        decrease = expansion.value - candidate.value
+        noise = VALUE_ROUNDING * abs(expansion.value)
+        if predicted_decrease <= noise and decrease <= noise:
             return Minimum(x, n_iter + 1, True)
         length = _norm(step, inner)
         if n_iter == 0:
             radius = min(radius, length)
         # The multiple of the step at which a parabola through both values and the slope is least.
-        bend = -achieved - slope
-        least = GROW if bend <= 0 else max(SHRINK, -0.5 * slope / bend)
-        if achieved < SUFFICIENT * promised:
-            radius = min(least * length, HALVE * radius)
-        elif achieved < FAIR * promised:
-            radius = max(SHRINK * radius, min(least * length, HALVE * radius))
-        elif achieved < GOOD * promised:
-            radius = max(SHRINK * radius, min(least * length, GROW * radius))
+        bend = -decrease - slope
+        multiple = GROW if bend <= 0 else max(SHRINK, -0.5 * slope / bend)
+        if decrease < SUFFICIENT * predicted_decrease:
+            radius = min(multiple * length, HALVE * radius)
+        elif decrease < FAIR * predicted_decrease:
+            radius = max(SHRINK * radius, min(multiple * length, HALVE * radius))
+        elif decrease < GOOD * predicted_decrease:
+            radius = max(SHRINK * radius, min(multiple * length, GROW * radius))
         else:
-            radius = max(radius, min(least * length, GROW * radius))
-        if achieved > SUFFICIENT * promised:
-            x, at = x + step, candidate
-            norm = _norm(at.gradient, inner)
+            radius = max(radius, min(multiple * length, GROW * radius))
+        if decrease > SUFFICIENT * predicted_decrease:
+            x, expansion = x + step, candidate
+            norm = _norm(expansion.gradient, inner)
     return Minimum(x, MAX_TRIED, norm <= target)
 
 
-def _conjugate_gradients(at: HingeExpansion, radius: float, inner: Inner) -> tuple[Vector, Vector]:
+def _conjugate_gradients(
+    expansion: HingeExpansion, radius: float, inner: Inner
+) -> tuple[Vector, Vector]:
     """Return a step with ‖s‖ ≤ radius, and the residual −∇f − ∇²f s."""
-    step = np.zeros_like(at.gradient)
-    residual = -at.gradient
+    step = np.zeros_like(expansion.gradient)
+    residual = -expansion.gradient
     direction = residual
     rho = inner(residual, residual)
     enough = GRADIENT_SHARE**2 * rho
     for _ in range(MAX_PRODUCTS):
         if rho <= enough:
             return step, residual
-        image = at.product(direction)
+        image = expansion.product(direction)
         curvature = inner(direction, image)
         if curvature == 0.0:  # the direction is too short to square
             return step, residual
         advance = rho / curvature
-        longer = step + advance * direction
-        if inner(longer, longer) > radius**2:
+        candidate = step + advance * direction
+        if inner(candidate, candidate) > radius**2:
             advance = _to_the_edge(step, direction, radius, inner)
             return step + advance * direction, residual - advance * image
-        step, residual = longer, residual - advance * image
-        rho, before = inner(residual, residual), rho
-        direction = residual + (rho / before) * direction
+        step, residual = candidate, residual - advance * image
+        rho, previous_rho = inner(residual, residual), rho
+        direction = residual + (rho / previous_rho) * direction
     return step, residual
 
 

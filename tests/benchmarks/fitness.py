@@ -7,6 +7,9 @@ Prints a table of times per individual and ratios, all measured in this one run.
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import frame
 import numpy as np
 from rich.table import Table
@@ -15,8 +18,11 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from helpers.plain import ndcg
+
 from moerank.data import load_fold
-from moerank.kernels.counted_ranks import ndcg
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG
 from moerank.mofsrank import FeatureSelection, InstanceSelection
@@ -98,7 +104,7 @@ def metric(train, table, name):
     W = RankSVM(C).fit_population(train, pair_mask=keep)
     scores = linear_scores(train.X, W)
     ours = seconds(lambda r: NDCG(10).batch(train, scores), 9)
-    loop = seconds(lambda r: ndcg(train.y, train.offsets, scores[:, [r]], 10), 5)
+    loop = seconds(lambda r: ndcg(train, scores[:, [r]], 10), 5)
     add(table, f"{name}: NDCG@10 of one ranker", ours / POPULATION, "a loop in NumPy", loop)
 
 

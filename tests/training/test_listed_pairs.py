@@ -96,7 +96,9 @@ def test_individuals_that_are_far_from_the_common_model_say_that_they_were_not_s
     masks = np.random.default_rng(6).random((21, len(problem))).argsort(axis=1) < sizes[:, None]
     features = np.ones((21, data.n_features), bool)
     model = problem.model(SQUARED_HINGE, C)
-    W, converged = problem.solve_population(model, Masks(features, own=np.packbits(masks, axis=1)), tolerance=1e-7)
+    W, converged = problem.solve_population(
+        model, Masks(features, unit_rows=np.packbits(masks, axis=1)), tolerance=1e-7
+    )
     excess = []
     for w, mask in zip(W, masks, strict=True):
         own = ListedPairs(data, mask)
