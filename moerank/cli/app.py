@@ -16,6 +16,7 @@ from moerank.cli.messages import escape_what_cannot_be_written, notice, sentence
 from moerank.cli.report import export_command, plot_command, report_command
 from moerank.cli.run import run_command
 from moerank.cli.study_commands import searches_command, study_command
+from moerank.solvers import solvers
 from moerank.version import VERSION
 
 
@@ -25,17 +26,15 @@ def solvers_command(as_json: options.AsJson = False) -> None:
     The asterisk marks the recommended solver: it needs the fewest evaluations
     for a good front, as moerank searches moerank-6 measures.
     """
-    from moerank.solvers import solvers as table
-
     if as_json:
-        rows = [{**vars(entry)} for entry in table().values()]
+        rows = [{**vars(entry)} for entry in solvers().values()]
         for row in rows:
             del row["source"], row["fixed"]
         options.print_json(rows)
         return
     from moerank.cli.tables import output, solver_table
 
-    output().print(solver_table(table().values()))
+    output().print(solver_table(solvers().values()))
 
 
 def compile_command() -> None:

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from moerank.checks import Parameters, check_choice
 from moerank.cli import options
 from moerank.cli.messages import interruptible, notice, say
+from moerank.files import prepare_folder, replace_file
 
 
 def certify_command(
@@ -35,7 +37,6 @@ def certify_command(
     from moerank.cli.progress import StageProgress
     from moerank.figures import RUN_FIGURES
     from moerank.figures.style import save_figure
-    from moerank.files import replace_file
     from moerank.runs.result import find_result, write_result
     from moerank.studies.evidence import certify as prove
 
@@ -107,7 +108,6 @@ def judge_command(
     """
     from typing import get_args
 
-    from moerank.checks import Parameters, check_choice
     from moerank.runs.run_folder import judge_on_new
     from moerank.verdict import Finding
 
@@ -121,21 +121,26 @@ def judge_command(
         raise typer.Exit(options.FAILED_BOUND)
 
 
+Size = Annotated[
+    int | None, typer.Option(min=1, help="Largest size; by default what the bound allows.")
+]
+
+Threshold = Annotated[
+    float, typer.Option(help="Share of the halves that must select a feature, above 0.5.")
+]
+
+Pairs = Annotated[int, typer.Option(min=1, help="How often to halve the training queries.")]
+
+
 def stability_command(
     problem: options.ProblemName,
     data: options.Data = None,
     fold: Annotated[int, typer.Option(min=1, help="Fold of the problem.")] = 1,
     solver: options.SolverName = None,
     set_: options.Settings = None,
-    size: Annotated[
-        int | None, typer.Option(min=1, help="Largest size; by default what the bound allows.")
-    ] = None,
-    threshold: Annotated[
-        float, typer.Option(help="Share of the halves that must select a feature, above 0.5.")
-    ] = 0.75,
-    pairs: Annotated[
-        int, typer.Option(min=1, help="How often to halve the training queries.")
-    ] = 25,
+    size: Size = None,
+    threshold: Threshold = 0.75,
+    pairs: Pairs = 25,
     seed: options.Seed = 0,
     workers: options.Workers = options.N_PROCESSORS,
     out: Annotated[
@@ -160,7 +165,6 @@ def stability_command(
     from moerank.cli.progress import StageProgress, compile_kernels
     from moerank.figures.frequency_of_study import stability_figure
     from moerank.figures.style import save_figure
-    from moerank.files import prepare_folder, replace_file
     from moerank.runs.problem import load_problem
     from moerank.studies.evidence import stability as measure
 

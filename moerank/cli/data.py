@@ -11,6 +11,7 @@ import typer
 
 from moerank.cli import options
 from moerank.cli.messages import notice, reading, say
+from moerank.solvers import split
 
 if TYPE_CHECKING:
     from moerank.data import RankingData
@@ -50,7 +51,6 @@ def init_command(
     moerank init logs/
     """
     from moerank.runs.draft import data_remarks, draft_problem
-    from moerank.solvers import split
 
     with reading(table):
         draft = draft_problem(

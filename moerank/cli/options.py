@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from moerank.solvers import allow_code
+
 # Exit code for a finding that --fail-on names.
 FAILED_BOUND = 3
 
@@ -16,8 +18,6 @@ FAILED_BOUND = 3
 def _allow_code(context: typer.Context, allowed: bool) -> bool:
     """Allow the user's code until the command ends."""
     if allowed:
-        from moerank.solvers import allow_code
-
         context.with_resource(allow_code())
     return allowed
 

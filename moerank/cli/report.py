@@ -12,6 +12,8 @@ from moerank.cli import options
 from moerank.cli.messages import notice, say
 from moerank.exports import formats
 from moerank.figures import FIGURES, RUN_FIGURES
+from moerank.files import escape_formula, prepare_folder, replace_file
+from moerank.solvers import split
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,10 +72,8 @@ def report_command(
     moerank report results/study --reference rankrls --metrics NDCG@1,NDCG@5,MAP
     """
     from moerank.cli.progress import StageProgress
-    from moerank.files import escape_formula, prepare_folder, replace_file
     from moerank.reports.rendering import html_report, latex_report
     from moerank.reports.study_report import Report
-    from moerank.solvers import split
     from moerank.studies.study import Study
 
     check_choice(REPORT_FILES, format=format_)
@@ -136,7 +136,6 @@ def plot_command(
     from moerank.data.read import check_folder
     from moerank.figures.style import save_figure
     from moerank.runs.result import read_result
-    from moerank.solvers import split
     from moerank.studies.study import Study
 
     new_names = dict(text.rpartition("=")[::2] for text in split(names))

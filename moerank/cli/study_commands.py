@@ -11,6 +11,7 @@ import typer
 
 from moerank.cli import options
 from moerank.cli.messages import interruptible, is_quiet, say
+from moerank.solvers import split
 
 if TYPE_CHECKING:
     from moerank.studies.study import Study
@@ -83,7 +84,6 @@ def study_command(
     is_quiet.set(quiet)
     with interruptible(["moerank", *sys.argv[1:]]):
         from moerank.runs.solver import ablations
-        from moerank.solvers import split
         from moerank.studies.study import Study
 
         if without and not ablate:
@@ -184,7 +184,6 @@ def searches_command(
     moerank searches moerank-6 --algorithms my_search:make,nsga2 --allow-code
     """
     from moerank.cli.progress import CellProgress
-    from moerank.solvers import split
     from moerank.studies.searches import SearchStudy, load_suite
 
     stages, references = load_suite(problems, data, objective=objective)
