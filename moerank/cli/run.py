@@ -22,6 +22,8 @@ from moerank.files import last_change, read_text, replace_file
 from moerank.version import VERSION
 
 if TYPE_CHECKING:
+    from moerank.data import RankingData
+    from moerank.runs.problem import Problem
     from moerank.runs.result import Result
 
 
@@ -125,7 +127,6 @@ def run_command(
             say(summary.line if quiet else f"{summary.decision}\n{summary.end}")
             return
         from moerank.cli.progress import compile_kernels
-        from moerank.data.trec import document_keys
         from moerank.mofsrank.dask_slices import connect
         from moerank.runs.problem import load_problem, problem_path
         from moerank.runs.result import FILES
@@ -141,14 +142,9 @@ def run_command(
         method = Solver.parse(solver or chosen.solver.name)
         folds = options.fold_numbers(fold) or list(range(1, chosen.n_folds(data) + 1))
         several = len(folds) > 1
-        tests = {number: chosen.load_limited_fold(number, data)[0][2] for number in folds if trec}
-        for test in tests.values():
-            document_keys(test)  # raises any error before the work begins
-        label = chosen.name if method.label == chosen.solver.name else f"{chosen.name}-{solver}"
-        out = out or Path("results") / (
-            f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}"
-        )
-        folders = {number: out / f"fold{number}" if several else out for number in folds}
+        tests = _test_parts(chosen, folds, data) if trec else {}
+        name = chosen.name if method.label == chosen.solver.name else f"{chosen.name}-{solver}"
+        out, folders = _folders(out, name, folds, seed)
         _refuse_foreign({out, *folders.values()}, TREC if trec else ())
         compile_kernels([chosen.backend.name])
         with connect(dask) if dask else nullcontext(workers) as evaluators:
@@ -158,8 +154,9 @@ def run_command(
             runs = partial(runs, resume=resume, again=again)
             is_printed = not (several or as_json or quiet)
             results = _run_and_draw(runs, folders, is_printed=is_printed, table=table)
-        for result in results if trec else ():
-            write_trec(result, tests[result.fold], folders[result.fold])
+        if trec:
+            for result in results:
+                write_trec(result, tests[result.fold], folders[result.fold])
         if several:
             _show_folds(results, out, as_json=as_json)
         elif as_json:
@@ -245,6 +242,27 @@ def _run_and_draw(
 
             save_figure(RUN_FIGURES["front"].draw(result), folders[result.fold] / FRONT_FIGURE)
     return results
+
+
+def _test_parts(problem: Problem, folds: list[int], data: Path | None) -> dict[int, RankingData]:
+    """Return the test part of each fold; raise errors in the names of its documents before the work begins."""
+    from moerank.data.trec import document_keys
+
+    tests = {fold: problem.load_limited_fold(fold, data)[0][2] for fold in folds}
+    for test in tests.values():
+        document_keys(test)
+    return tests
+
+
+def _folders(
+    out: Path | None, name: str, folds: list[int], seed: int
+) -> tuple[Path, dict[int, Path]]:
+    """Return the folder of the results, and that of each fold."""
+    if len(folds) == 1:
+        out = out or Path("results") / f"{name}-fold{folds[0]}-seed{seed}"
+        return out, {folds[0]: out}
+    out = out or Path("results") / f"{name}-seed{seed}"
+    return out, {fold: out / f"fold{fold}" for fold in folds}
 
 
 def _show_folds(results: list[Result], out: Path, *, as_json: bool) -> None:
