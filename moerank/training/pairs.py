@@ -153,7 +153,7 @@ def dense_newton(
     """Minimise a smooth convex function by Newton steps, each halved until the function falls.
 
     `expand` returns the function at a point (n,). Return the last point and the function there. It ends when the
-    squared Newton decrement gᵀH⁻¹g, twice the decrease that the quadratic model promises, is at most the share
+    squared Newton decrement gᵀH⁻¹g, twice the decrease that the quadratic model predicts, is at most the share
     `tolerance` of the value, which is positive; when no step lowers the value; or after 500 steps. O(n³) per step.
 
     >>> def expand(w):  # eʷ + e⁻ʷ
@@ -166,14 +166,14 @@ def dense_newton(
         step = expansion.newton_step()
         if -product(expansion.gradient, step) <= tolerance * expansion.value:
             break
-        lengths = 0.5 ** np.arange(MAX_HALVINGS + 1)
-        points = (w + length * step for length in lengths)
-        candidates = ((point, expand(point)) for point in points)
-        lower = (candidate for candidate in candidates if candidate[1].value < expansion.value)
-        candidate = next(lower, None)
-        if candidate is None:
+        for n_halvings in range(MAX_HALVINGS + 1):
+            point = w + 0.5**n_halvings * step
+            candidate = expand(point)
+            if candidate.value < expansion.value:
+                break
+        else:
             break
-        w, expansion = candidate
+        w, expansion = point, candidate
     return w, expansion
 
 
@@ -181,7 +181,7 @@ class ListedPairs:
     """The preference pairs `keep` (n_pairs,) of a data set, by default all, and their documents."""
 
     def __init__(self, data: RankingData, keep: Mask | None = None, target: Target = UNIT) -> None:
-        self.data, self.target, self.everything = data, target, keep is None
+        self.data, self.target, self.has_all_pairs = data, target, keep is None
         pairs = data.pairs if keep is None else data.pairs.subset(keep)
         rows, ends = np.unique(np.concatenate([pairs.winner, pairs.worse]), return_inverse=True)
         winner, worse = np.split(ends.astype(np.int32), [len(pairs.winner)])
@@ -405,7 +405,7 @@ class CountedPairs:
     pairs of queries with n_q documents.
     """
 
-    everything = True
+    has_all_pairs = True
 
     def __init__(self, data: RankingData, target: Target = UNIT) -> None:
         self.data, self.target = data, target
@@ -645,7 +645,7 @@ def solve_pairs(
     for i in np.flatnonzero(alone).tolist():
         W[i, features[i]], reached[i] = pairs.solve_alone(loss, C, masks, i)
     if not alone.all():
-        counted = loss.one_sided and pairs.everything
+        counted = loss.one_sided and pairs.has_all_pairs
         model = (CountedPairs.of(pairs.data, pairs.target) if counted else pairs).model(loss, C)
         rows = ~alone if alone.any() else slice(None)  # which copies nothing
         start = None if start is None else start[rows]

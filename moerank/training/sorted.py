@@ -29,9 +29,9 @@ MAX_TRIED, MAX_PRODUCTS = 1000, 1000
 
 
 class Minimum(NamedTuple):
-    """The end of a minimisation: the point x, and the steps tried.
+    """The result of a minimisation: the point x, and the number of steps.
 
-    It has `converged` if the gradient is small enough, or as small as rounding allows.
+    `converged` is true if the gradient is small enough, or as small as rounding allows.
     """
 
     x: Vector
