@@ -106,7 +106,7 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
 
     tol: float  # of those rankers that warn by `_converged`
     n_iter_: int
-    _watched_by: Metric = MAP()  # the metric of `tune`, where a gain of which keeps a training on
+    _early_stopping_metric: Metric = MAP()  # Metric monitored for early stopping.
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -431,7 +431,7 @@ class Ranker(RankingEstimator):
         ]
         for candidate in candidates:
             candidate._check_parameters()
-            candidate._watched_by = measure
+            candidate._early_stopping_metric = measure
         if len(candidates) == 1:
             return candidates[0]
         quality = np.empty(len(candidates))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 
-from moerank.arrays import Floats, Mask, Matrix, Vector
+from moerank.arrays import Matrix, Vector
 from moerank.checks import AtLeastTwo, Count, Parameters, Positive, Share, check_share
 from moerank.data import RankingData
 from moerank.data.folds import of_queries
@@ -17,7 +18,7 @@ from moerank.rankers.base import Grid, Ranker, quality_of
 from moerank.rankers.boosting import TrailingMean, steadied
 from moerank.rankers.model import Forest, Tree
 from moerank.scikit_learn import clone
-from moerank.training.bins import between, in_single
+from moerank.training.bins import in_single
 
 if TYPE_CHECKING:
     from lightgbm import Booster
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 FEW_LEAVES = 3
 LEAF_SHARES = (0.0025, 0.015)
 SLOWER = 0.3
-MOST_SHORT = 300
+MAX_SHORT_TREES = 300
 
 
 class LambdaMART(Ranker):
@@ -60,9 +61,10 @@ class LambdaMART(Ranker):
     Attributes
     ----------
     booster_ : lightgbm.Booster
-        The trees, over the columns that vary.
+        The trees as LightGBM grew them, over the columns that vary. Its thresholds lie anywhere between two values.
     forest_ : Forest
-        The trees whose leaves add up to the score, as a `Model` stores them.
+        The same trees over all columns, with thresholds in the middle between the values around them. Their leaves add
+        up to the score.
     support_ : ndarray of bool, shape (n_features,)
         Features that some tree splits by.
 
@@ -115,22 +117,21 @@ class LambdaMART(Ranker):
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return every number of trees up to `n_trees` with each form of the trees; the grid of the forms is ours."""
-        least = sorted({self.min_leaf, *leaf_sizes(train.n_documents)}, reverse=True)
+        min_leaves = sorted({self.min_leaf, *leaf_sizes(train.n_documents)}, reverse=True)
         return [
             {"n_trees": n_trees, "n_leaves": n_leaves, "min_leaf": min_leaf, "learning_rate": rate}
             for n_trees in range(1, self.n_trees + 1)
             for n_leaves in sorted({FEW_LEAVES, self.n_leaves})
-            for min_leaf in least
+            for min_leaf in min_leaves
             for rate in (self.learning_rate, SLOWER * self.learning_rate)
         ]
 
     def short_grid(self, train: RankingData) -> Grid:
-        """Return the part of the grid with the own learning rate and at most 300 trees, enough to choose a form."""
-        entries = self.default_grid(train)
+        """Return the entries with the ranker's learning rate and at most 300 trees, enough to choose a form."""
         return [
-            e
-            for e in entries
-            if e["learning_rate"] == self.learning_rate and e["n_trees"] <= MOST_SHORT
+            entry
+            for entry in self.default_grid(train)
+            if entry["learning_rate"] == self.learning_rate and entry["n_trees"] <= MAX_SHORT_TREES
         ]
 
     def stopped(
@@ -143,35 +144,49 @@ class LambdaMART(Ranker):
         train, validation : RankingData
         metric : Metric or its name, default MAP()
         """
-        chosen = clone(self)
-        chosen._watched_by = as_metric(metric, MAP())
-        booster, scores = chosen._watched(train, validation)
-        chosen.n_trees = 1 + int(
-            np.argmax(self._steadied(quality_of(scores, validation, chosen._watched_by)))
-        )
-        return chosen._with_trees(first_trees(booster, chosen.n_trees))
+        import lightgbm
+
+        ranker = clone(self)
+        ranker._early_stopping_metric = as_metric(metric, MAP())
+        trees, scores = ranker._staged(train, validation)
+        quality = quality_of(scores, validation, ranker._early_stopping_metric)
+        ranker.n_trees = 1 + int(np.argmax(self._steadied(quality)))
+        text = ranker.booster_.model_to_string(num_iteration=ranker.n_trees)
+        ranker.booster_ = lightgbm.Booster(model_str=text)
+        return ranker._with_trees(train, trees[: ranker.n_trees])
 
     def _validation_scores(self, train: RankingData, validation: RankingData) -> Matrix:
         """Return the validation scores (n_documents, n_trees) with 1, 2, … trees, until `patience` ends them."""
-        return self._watched(train, validation)[1]
+        return self._staged(train, validation)[1]
 
-    def _watched(self, train: RankingData, validation: RankingData) -> tuple[Booster, Matrix]:
+    def _staged(self, train: RankingData, validation: RankingData) -> tuple[list[Tree], Matrix]:
         """Return the trees until `patience` ends them, and the validation scores with 1, 2, … of them."""
         self._look_at(train)
-        held_out = validation.with_features(self.varying_)
-        booster = self._boosted(train, held_out)
-        return booster, scores_by_trees(booster, held_out.X64)
+        trees = self._grow(train, validation)
+        return trees, self._forest(train, trees).staged_scores(validation.X64)
 
-    def _boosted(self, train: RankingData, watched: RankingData | None = None) -> Booster:
+    def _grow(self, train: RankingData, validation: RankingData | None = None) -> list[Tree]:
+        """Train the trees, set `booster_`, and return the trees over the columns that vary."""
         train = train.with_features(self.varying_)
-        value = TrailingMean(self._watched_by)
-        return boosted_trees(
-            train, self.n_trees, self._tree_parameters(train), watched, self.patience, value
+        if validation is not None:
+            validation = validation.with_features(self.varying_)
+        self.booster_ = boosted_trees(
+            train,
+            self.n_trees,
+            self._tree_parameters(train),
+            validation,
+            self.patience,
+            TrailingMean(self._early_stopping_metric),
         )
+        return trees_of(self.booster_)
 
-    def _with_trees(self, booster: Booster) -> Self:
-        self.booster_ = booster
-        self.support_ = self._everywhere(features_of_trees(booster)) > 0
+    def _forest(self, train: RankingData, trees: list[Tree]) -> Forest:
+        """Return the forest of trees of the columns that vary, over all columns."""
+        return Forest.of(trees).over(np.flatnonzero(self.varying_)).with_middle_thresholds(train)
+
+    def _with_trees(self, train: RankingData, trees: list[Tree]) -> Self:
+        self.forest_ = self._forest(train, trees)
+        self.support_ = np.isin(np.arange(train.n_features), self.forest_.columns)
         return self
 
     def _tree_parameters(self, train: RankingData) -> Parameters:
@@ -185,19 +200,10 @@ class LambdaMART(Ranker):
         }
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        self._with_trees(self._boosted(train))
+        self._with_trees(train, self._grow(train))
 
     def _scores(self, X: Matrix) -> Matrix:
-        return np.asarray(
-            self.booster_.predict(X[:, self.varying_], num_threads=1), dtype=np.float64
-        )
-
-    @property
-    def forest_(self) -> Forest:
-        """The trees, over all columns of the training table."""
-        return mean_forest([(self.booster_, self.booster_.num_trees())]).over(
-            np.flatnonzero(self.varying_)
-        )
+        return self.forest_.scores(X)
 
 
 def leaf_sizes(n_documents: int) -> list[int]:
@@ -209,17 +215,16 @@ def boosted_trees(
     train: RankingData,
     n_trees: int,
     parameters: Parameters,
-    watched: RankingData | None = None,
+    validation: RankingData | None = None,
     patience: int = 100,
     value: Callable[[RankingData, Vector], float] | None = None,
-    start: Booster | None = None,
-    all_data: RankingData | None = None,
+    start: Forest | None = None,
 ) -> Booster:
-    """Train LightGBM's LambdaMART in one thread, on from the trees of `start`, and return its Booster.
+    """Train LightGBM's LambdaMART in one thread, and return its Booster.
 
-    With `watched`, training ends `patience` trees after the best ``value(watched, scores)``, by default MAP, and the
-    Booster's ``best_iteration`` is the number of trees with this value; otherwise it is not positive. `all_data` are
-    the data of which `train` is a part, if it is one: thresholds lie between their values.
+    With `validation`, training ends `patience` trees after the best ``value(validation, scores)``, by default MAP, and
+    the Booster's ``best_iteration`` is the number of trees with this value; otherwise it is not positive. The trees
+    continue those of `start`, which the Booster does not contain.
     """
     import lightgbm  # the import takes a second
 
@@ -228,7 +233,7 @@ def boosted_trees(
             f"{train.name}: the label {train.y.max()} is too large for the gain 2^y − 1 "
             f"(at most {LARGEST_EXP2_LABEL}); use fewer levels of relevance"
         )
-    fixed = {
+    parameters = {
         "objective": "lambdarank",
         "metric": "None",
         "label_gain": [2.0**y - 1.0 for y in range(int(train.y.max()) + 1)],
@@ -237,104 +242,50 @@ def boosted_trees(
         "deterministic": True,
         "force_col_wise": True,
         "verbosity": -1,
+        **parameters,
     }
     sizes, weights = np.diff(train.offsets), train.document_weights
     if train.query_weights is not None:
         weights = np.repeat(train.query_weights, sizes) * (1.0 if weights is None else weights)
-    X = in_single(
-        train.X, train.scaling
-    )  # or LightGBM could split between values that are equal there
     data = lightgbm.Dataset(
-        X, label=train.y, group=sizes, weight=weights, params=fixed | parameters
+        # In single precision, or LightGBM could split between values that are equal there.
+        in_single(train.X, train.scaling),
+        label=train.y,
+        group=sizes,
+        weight=weights,
+        init_score=None if start is None else start.scores(train.X64),
+        params=parameters,
     )
-    watching: Parameters = {}
-    if watched is not None:
-        value = value or MAP().score
-        watching = {
-            "valid_sets": [
-                data.create_valid(
-                    watched.X, np.zeros(watched.n_documents), group=np.diff(watched.offsets)
-                )
-            ],
-            "feval": lambda scores, _: ("value", value(watched, scores), True),
-            "callbacks": [lightgbm.early_stopping(patience, verbose=False)],
-        }
-    booster = lightgbm.train(fixed | parameters, data, n_trees, init_model=start, **watching)
-    ordered = np.sort((all_data or train).X, axis=0)
-    return _between_values(booster, ordered, in_single(ordered, train.scaling))
+    if validation is None:
+        return lightgbm.train(parameters, data, n_trees)
+    measure = value or MAP().score
+    held_out = data.create_valid(
+        validation.X,
+        np.zeros(validation.n_documents),
+        group=np.diff(validation.offsets),
+        init_score=None if start is None else start.scores(validation.X64),
+    )
+    return lightgbm.train(
+        parameters,
+        data,
+        n_trees,
+        valid_sets=[held_out],
+        feval=lambda scores, _: ("value", measure(validation, scores), True),
+        callbacks=[lightgbm.early_stopping(patience, verbose=False)],
+    )
 
 
-def _between_values(booster: Booster, ordered: Floats, single: Floats) -> Booster:
-    """Return the same trees with each threshold in the middle between the values around it, as all thresholds are.
-
-    LightGBM's lie beside 0, where scaled values lie, or between the values of a sample. No document changes sides.
-    `ordered` has the values of each column in order, and `single` the same in single precision, as LightGBM has them.
-    """
-    import lightgbm
-
-    lines = []
-    for line in booster.model_to_string(num_iteration=-1).split("\n"):
-        key, _, value = line.partition("=")
-        if key == "split_feature":
-            columns = [int(column) for column in value.split()]
-        elif key == "threshold":
-            values = map(float, value.split())
-            above = [
-                np.searchsorted(single[:, f], t, side="right")
-                for f, t in zip(columns, values, strict=True)
-            ]
-            rows = np.array(above, np.int64) - [[1], [0]]
-            middles = between(ordered[rows, columns], single[rows, columns]).tolist()
-            line = f"threshold={' '.join(map(repr, middles))}"
-        if key != "tree_sizes":  # lengths of the texts, which change
-            lines.append(line)
-    moved = lightgbm.Booster(model_str="\n".join(lines))
-    moved.best_iteration = booster.best_iteration
-    return moved
-
-
-def scores_by_trees(booster: Booster, X: Matrix) -> Matrix:
-    """Return the scores (n_documents, n_trees) of the rows of X with the first 1, 2, … trees.
-
-    The leaves of all trees are looked up once: O(n_documents · n_trees), not one prediction per number of trees.
-    """
-    leaves = booster.predict(X, pred_leaf=True, num_threads=1).reshape(len(X), -1)
-    values = np.empty(leaves.shape)
-    for tree, column in enumerate(leaves.T):
-        values[:, tree] = np.array(
-            [booster.get_leaf_output(tree, leaf) for leaf in range(column.max() + 1)]
-        )[column]
-    return np.cumsum(values, axis=1)
-
-
-def first_trees(booster: Booster, n_trees: int) -> Booster:
-    """Return the first trees as a Booster of their own, to the bit."""
-    import lightgbm
-
-    return lightgbm.Booster(model_str=booster.model_to_string(num_iteration=n_trees))
-
-
-def features_of_trees(booster: Booster, n_trees: int | None = None) -> Mask:
-    """Return the features (n_features,) by which some of the first `n_trees` trees splits."""
-    return np.asarray(booster.feature_importance("split", iteration=n_trees) > 0)
-
-
-def mean_forest(boosters: Iterable[tuple[Booster, int]]) -> Forest:
-    """Return the forest that scores by the mean of boosters, each with its first n trees; O(number of leaves)."""
-    members = list(boosters)
+def trees_of(booster: Booster, n_trees: int = -1) -> list[Tree]:
+    """Return the first `n_trees` trees of a booster, or all, with LightGBM's thresholds."""
 
     def tree(node: Parameters) -> Tree:
         if "split_feature" not in node:
-            return float(node["leaf_value"] / len(members))
-        return (
-            node["split_feature"],
-            node["threshold"],
-            tree(node["left_child"]),
-            tree(node["right_child"]),
-        )
+            return float(node["leaf_value"])
+        children = tree(node["left_child"]), tree(node["right_child"])
+        return node["split_feature"], node["threshold"], *children
 
-    dumps = (booster.dump_model(num_iteration=n)["tree_info"] for booster, n in members)
-    return Forest.of(tree(entry["tree_structure"]) for trees in dumps for entry in trees)
+    dump = booster.dump_model(num_iteration=n_trees)
+    return [tree(entry["tree_structure"]) for entry in dump["tree_info"]]
 
 
 # LightGBM draws documents one by one, and cannot grow a tree if it happens to draw none.
@@ -369,11 +320,12 @@ class BaggedLambdaMART(Ranker):
     Attributes
     ----------
     boosters_ : tuple of lightgbm.Booster
-        The rankers, over the columns that vary.
+        The rankers as LightGBM grew them, over the columns that vary.
     n_trees_ : ndarray of int, shape (n_bags,)
         Number of trees that each ranker keeps.
     forest_ : Forest
-        The trees whose leaves add up to the score, as a `Model` stores them.
+        The trees that each ranker keeps, over all columns. Their leaves are divided by the number of rankers, and add
+        up to the score.
     bags_ : tuple of ndarray of int
         The queries that each ranker is trained on.
     support_ : ndarray of bool, shape (n_features,)
@@ -418,40 +370,41 @@ class BaggedLambdaMART(Ranker):
     _takes_weights = True
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        train = train.with_features(self.varying_)
+        part = train.with_features(self.varying_)
         if validation is not None:
             validation = validation.with_features(self.varying_)
         rng = np.random.default_rng(self.random_state)
-        teaching = np.flatnonzero(train.label_runs.n_pairs_of)
+        teaching = np.flatnonzero(part.label_runs.n_pairs_of)
         size = max(1, round(self.query_share * len(teaching)))
         members = []
+        trees = []
         for _ in range(self.n_bags):
             bag = np.sort(rng.permutation(teaching)[:size])
-            watched = validation
-            if watched is None and len(bag) < len(teaching):
-                watched = of_queries(train, np.setdiff1d(teaching, bag))
-            part = of_queries(train, bag)
-            settings = self._settings(part.n_documents, int(rng.integers(2**31 - 1)))
-            booster = boosted_trees(
-                part, self.n_trees, settings, watched, self.patience, all_data=train
-            )
-            best = booster.best_iteration
-            members.append((bag, booster, best if best > 0 else booster.num_trees()))
+            held_out = validation
+            if held_out is None and len(bag) < len(teaching):
+                held_out = of_queries(part, np.setdiff1d(teaching, bag))
+            bagged = of_queries(part, bag)
+            settings = self._settings(bagged.n_documents, int(rng.integers(2**31 - 1)))
+            booster = boosted_trees(bagged, self.n_trees, settings, held_out, self.patience)
+            n_trees = booster.best_iteration if booster.best_iteration > 0 else booster.num_trees()
+            members.append((bag, booster, n_trees))
+            trees += trees_of(booster, n_trees)
         self.bags_, self.boosters_, sizes = zip(*members, strict=True)
         self.n_trees_ = np.array(sizes)
-        used = [
-            features_of_trees(booster, n) for booster, n in zip(self.boosters_, sizes, strict=True)
-        ]
-        self.support_ = self._everywhere(np.any(used, axis=0)) > 0
+        forest = Forest.of(trees).over(np.flatnonzero(self.varying_)).with_middle_thresholds(train)
+        self._sum = forest
+        leaves = tuple(leaf / self.n_bags for leaf in forest.leaves)
+        self.forest_ = replace(forest, leaves=leaves)
+        self.support_ = np.isin(np.arange(train.n_features), forest.columns)
 
     def _settings(self, n_documents: int, seed: int) -> Parameters:
         """Return LightGBM's parameters for a bag of `n_documents` documents."""
-        few = self.document_share * n_documents < FEW_DOCUMENTS
+        all_documents = self.document_share * n_documents < FEW_DOCUMENTS
         return {
             "learning_rate": self.learning_rate,
             "num_leaves": self.n_leaves,
             "min_data_in_leaf": max(1, round(self.min_leaf_share * n_documents)),
-            "bagging_fraction": 1.0 if few else self.document_share,
+            "bagging_fraction": 1.0 if all_documents else self.document_share,
             "bagging_freq": 1,
             "feature_fraction": self.feature_share,
             "lambdarank_truncation_level": self.k,
@@ -459,14 +412,7 @@ class BaggedLambdaMART(Ranker):
         }
 
     def _scores(self, X: Matrix) -> Matrix:
-        varying = X[:, self.varying_]
         scores = np.zeros(len(X))
-        for booster, n_trees in zip(self.boosters_, self.n_trees_, strict=True):
-            scores += booster.predict(varying, num_iteration=int(n_trees), num_threads=1)
-        return scores / len(self.boosters_)
-
-    @property
-    def forest_(self) -> Forest:
-        """The trees that each ranker keeps, their leaves divided by the number of rankers, over all columns."""
-        sizes = zip(self.boosters_, self.n_trees_.tolist(), strict=True)
-        return mean_forest(sizes).over(np.flatnonzero(self.varying_))
+        for roots in np.split(np.array(self._sum.roots), np.cumsum(self.n_trees_)[:-1]):
+            scores += self._sum.scores(X, roots)
+        return scores / self.n_bags

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, model_validator
 
-from moerank.arrays import Array, Matrix
+from moerank.arrays import Array, Integers, Matrix
 from moerank.checks import first_mistake
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, RankingData, Scaling
 from moerank.data.inputs import as_table, column_names, without_values
@@ -20,6 +20,7 @@ from moerank.data.scaling import QueryRule
 from moerank.files import read_json
 from moerank.kernels.compiled import read_only
 from moerank.kernels.scores import linear_scores, tree_scores
+from moerank.training.bins import between, in_single
 
 Integer: TypeAlias = Annotated[int, Strict()]
 # Strict, because pydantic would otherwise read "1" and true in JSON as numbers.
@@ -116,17 +117,32 @@ class Forest:
         columns, thresholds, left, right = zip(*splits, strict=True) if splits else [()] * 4
         return cls(columns, thresholds, left, right, tuple(leaves), roots)
 
-    def scores(self, X: Matrix, roots: Sequence[int] | None = None) -> Matrix:
+    def scores(self, X: Matrix, roots: Sequence[int] | Integers | None = None) -> Matrix:
         """Return the scores (n_documents,) of the rows of a finite table; O(n_documents · n_trees · depth).
 
         With `roots`, only these trees count. The same documents score the same, whatever the others are.
         """
+        lists = self._arrays if roots is None else [*self._arrays[:-1], np.array(roots, np.int64)]
+        return tree_scores(self._checked(X), *lists)
+
+    def staged_scores(self, X: Matrix) -> Matrix:
+        """Return the scores (n_documents, n_trees) of the rows of a finite table by the first 1, 2, … trees."""
+        X = self._checked(X)
+        *nodes, roots = self._arrays
+        scores = np.empty((len(X), len(roots)))
+        for tree in range(len(roots)):
+            lists = [*nodes, roots[tree : tree + 1]]
+            scores[:, tree] = tree_scores(X, *lists)
+        return np.cumsum(scores, axis=1)
+
+    def _checked(self, X: Matrix) -> Matrix:
+        """Return a table that has all columns of the splits, as an array for the kernel."""
         if max(self.columns, default=-1) >= X.shape[1]:
             raise ValueError(
-                f"the trees split by column {max(self.columns)}, but the table has {X.shape[1]} columns"
+                f"the trees split by column {max(self.columns)}, "
+                f"but the table has {X.shape[1]} columns"
             )
-        lists = self._arrays if roots is None else [*self._arrays[:-1], np.array(roots, np.int64)]
-        return tree_scores(read_only(np.ascontiguousarray(X, np.float64)), *lists)
+        return read_only(np.ascontiguousarray(X, np.float64))
 
     @cached_property
     def _arrays(self) -> list[Array]:
@@ -136,6 +152,21 @@ class Forest:
             np.array(values, np.float64 if name in reals else np.int64)
             for name, values in asdict(self).items()
         ]
+
+    def with_middle_thresholds(self, data: RankingData) -> Self:
+        """Return the same trees with each threshold in the middle between the values of the data around it.
+
+        No document of the data changes sides, and neither does one whose values are rounded to single precision.
+        O(n_features · n_documents log n_documents).
+        """
+        ordered = np.sort(data.X, axis=0)
+        single = in_single(ordered, data.scaling)
+        splits = zip(self.columns, self.thresholds, strict=True)
+        above = [np.searchsorted(single[:, column], cut, side="right") for column, cut in splits]
+        rows = np.array(above, np.int64) - [[1], [0]]
+        columns = np.array(self.columns, np.int64)
+        thresholds = between(ordered[rows, columns], single[rows, columns])
+        return replace(self, thresholds=tuple(thresholds.tolist()))
 
     def over(self, columns: NDArray[np.int64]) -> Self:
         """Return the same trees for a wider table, in which column c of this one is ``columns[c]``."""

@@ -29,6 +29,7 @@ from moerank.rankers import (
 )
 from moerank.rankers.base import Grid, MetricOrNone, quality_of
 from moerank.rankers.boosting import TrailingMean
+from moerank.rankers.model import Forest, Tree
 from moerank.scikit_learn import check_is_fitted, clone
 from moerank.selectors.filter import ByPermutation, Filter
 
@@ -338,6 +339,7 @@ class PairwiseLambdaMART(LambdaMART):
     """LambdaMART of `n_trees` trees of one feature each, then of `n_pair_trees` trees of the best pairs of them.
 
     Scores are sums of functions of one or two features. `moerank.selectors.tree_filters.ILMART` has the details.
+    `booster_` has the trees of one feature alone.
     """
 
     n_pairs: NotNegativeCount = 10
@@ -347,17 +349,15 @@ class PairwiseLambdaMART(LambdaMART):
         self, train: RankingData, validation: RankingData, metric: Metric | str | None = None
     ) -> Self:
         """Return a clone trained with the numbers of both kinds of trees that are best on the validation data."""
-        n_trees = LambdaMART.stopped(
-            clone(self).set_params(n_pair_trees=0), train, validation, metric
-        ).n_trees
-        chosen = clone(self).set_params(n_trees=n_trees)
-        chosen._watched_by = as_metric(metric, MAP())
-        booster, scores = chosen._watched(train, validation)
-        quality = self._steadied(
-            quality_of(scores[:, n_trees - 1 :], validation, chosen._watched_by)
-        )
-        chosen.n_pair_trees = int(np.argmax(quality))
-        return chosen._with_trees(lambda_mart.first_trees(booster, n_trees + chosen.n_pair_trees))
+        singles = clone(self).set_params(n_pair_trees=0)
+        n_trees = LambdaMART.stopped(singles, train, validation, metric).n_trees
+        ranker = clone(self).set_params(n_trees=n_trees)
+        ranker._early_stopping_metric = as_metric(metric, MAP())
+        trees, scores = ranker._staged(train, validation)
+        scores = scores[:, n_trees - 1 :]
+        quality = quality_of(scores, validation, ranker._early_stopping_metric)
+        ranker.n_pair_trees = int(np.argmax(self._steadied(quality)))
+        return ranker._with_trees(train, trees[: n_trees + ranker.n_pair_trees])
 
     def _tree_parameters(self, train: RankingData) -> Parameters:
         return {
@@ -365,18 +365,27 @@ class PairwiseLambdaMART(LambdaMART):
             "interaction_constraints": [[f] for f in range(train.n_features)],
         }
 
-    def _boosted(self, train: RankingData, watched: RankingData | None = None) -> Booster:
+    def _grow(self, train: RankingData, validation: RankingData | None = None) -> list[Tree]:
         if not self.n_pair_trees:
-            return super()._boosted(train, watched)
-        single, part = super()._boosted(train), train.with_features(self.varying_)
-        pairs = self._best_pairs(part, np.flatnonzero(lambda_mart.features_of_trees(single)))
+            return super()._grow(train, validation)
+        trees = super()._grow(train)
+        part = train.with_features(self.varying_)
+        singles = Forest.of(trees).with_middle_thresholds(part)
+        pairs = self._best_pairs(part, np.unique(np.array(singles.columns, np.int64)))
         if not pairs:
-            return single
-        parameters = {**self._tree_parameters(part), "interaction_constraints": pairs}
-        value = TrailingMean(self._watched_by)
-        return lambda_mart.boosted_trees(
-            part, self.n_pair_trees, parameters, watched, self.patience, value, single
+            return trees
+        if validation is not None:
+            validation = validation.with_features(self.varying_)
+        booster = lambda_mart.boosted_trees(
+            part,
+            self.n_pair_trees,
+            {**self._tree_parameters(part), "interaction_constraints": pairs},
+            validation,
+            self.patience,
+            TrailingMean(self._early_stopping_metric),
+            singles,
         )
+        return trees + lambda_mart.trees_of(booster)
 
     def _best_pairs(self, train: RankingData, features: Integers) -> list[list[int]]:
         """Return the first pairs of some features by which trees of three leaves, of these features alone, split."""

@@ -7,7 +7,6 @@ from lightgbm import LGBMRanker
 from moerank.data import RankingData
 from moerank.metrics import MAP
 from moerank.rankers import BaggedLambdaMART, LambdaMART
-from moerank.rankers.lambda_mart import scores_by_trees
 
 
 def lightgbm_ranker(data, **parameters):
@@ -70,7 +69,7 @@ def test_tuning_takes_the_form_and_the_number_of_trees_with_the_best_neighbourho
 def test_trees_end_where_the_mean_of_21_values_has_not_grown_for_long(noisy_data, held_out):
     ranker = LambdaMART(400, patience=7)
     direct = LambdaMART(400).fit(noisy_data)
-    staged = scores_by_trees(direct.booster_, held_out.X)
+    staged = direct.forest_.staged_scores(held_out.X)
     quality = MAP().score(held_out, staged)
     means = [np.mean(quality[t - 21 : t]) for t in range(21, 401)]
     end = next(t for t in range(len(means)) if max(means[: t + 1]) == max(means[: t + 8])) + 21

@@ -12,7 +12,6 @@ from moerank.data import FeatureCosts, RankingData
 from moerank.metrics import MAP
 from moerank.rankers import LambdaMART, RankRLS
 from moerank.rankers.boosting import steadied
-from moerank.rankers.lambda_mart import scores_by_trees
 from moerank.selectors.tree_filters import (
     PAIR_TREES,
     PairwiseLambdaMART,
@@ -155,6 +154,15 @@ def branches(node, above=frozenset()):
     return branches(node["left_child"], above) + branches(node["right_child"], above)
 
 
+def branches_of_forest(forest, node, above=frozenset()):
+    """The features of each path from a node of a forest to a leaf."""
+    if node < 0:
+        return [above]
+    above = above | {forest.columns[node]}
+    children = forest.left[node], forest.right[node]
+    return [branch for child in children for branch in branches_of_forest(forest, child, above)]
+
+
 def lightgbm_of(data, n_trees, constraints, start=None, columns=None, n_leaves=4):
     parameters = {"objective": "lambdarank", "learning_rate": 0.1, "num_leaves": n_leaves, "min_data_in_leaf": 5}
     parameters |= {"min_data_in_bin": 1, "max_bin": 255, "lambdarank_truncation_level": 10, "num_threads": 1}
@@ -183,11 +191,12 @@ def test_trees_are_those_of_lightgbm_with_the_best_pairs(data, n_pairs):
     single, pairs, both = plain(data, n_pairs, 15)
     ranker = PairwiseLambdaMART(**SMALL, n_pairs=n_pairs, n_pair_trees=15)._learn(data)
     np.testing.assert_array_equal(ranker._scores(data.X), both.predict(data.X))
-    trees = trees_of(ranker.booster_)
-    assert len(trees) == 40
-    assert all(len(set().union(*branches(tree))) <= 1 for tree in trees[:25])
+    roots = ranker.forest_.roots
+    assert len(roots) == 40
+    features = [branches_of_forest(ranker.forest_, root) for root in roots]
+    assert all(len(set().union(*tree)) <= 1 for tree in features[:25])
     allowed = [set(pair) for pair in pairs]
-    split = [branch for tree in trees[25:] for branch in branches(tree) if branch]
+    split = [branch for tree in features[25:] for branch in tree if branch]
     assert all(any(branch <= pair for pair in allowed) for branch in split)
     assert any(len(branch) == 2 for branch in split)
     alone = PairwiseLambdaMART(**SMALL, n_pair_trees=0)._learn(data)
@@ -208,10 +217,10 @@ def test_features_are_ordered_as_trees_of_one_feature_first_split_by_them(data):
 def test_validation_chooses_both_numbers_of_trees(data, held_out):
     chosen = PairwiseLambdaMART(**SMALL, n_pairs=3, n_pair_trees=30).stopped(data, held_out)
     single = PairwiseLambdaMART(**SMALL, n_pair_trees=0)
-    values = MAP().score(held_out, scores_by_trees(single._learn(data).booster_, held_out.X))
+    values = MAP().score(held_out, single._learn(data).forest_.staged_scores(held_out.X))
     assert chosen.n_trees == 1 + steadied(values).argmax()
     both = PairwiseLambdaMART(chosen.n_trees, n_leaves=4, min_leaf=5, n_pairs=3, n_pair_trees=30)._learn(data)
-    scores = scores_by_trees(both.booster_, held_out.X)[:, chosen.n_trees - 1 :]
+    scores = both.forest_.staged_scores(held_out.X)[:, chosen.n_trees - 1 :]
     best = steadied(MAP().score(held_out, scores)).argmax()
     assert (chosen.n_pairs, chosen.n_pair_trees) == (3, best)
     solver = ILMART(8, **SMALL, n_pairs=3).fit(data, validation=held_out)
