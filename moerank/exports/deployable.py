@@ -35,7 +35,7 @@ Name = Annotated[str, StringConstraints(pattern=PLAIN_NAME)]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*\S[^\r\n]*$")]
 
 # Largest offset of a feature in units of its scale; beyond it single precision keeps fewer than three digits.
-MOST_OFFSET = 2.0**14
+MAX_OFFSET = 2.0**14
 
 # Share of its range that a feature may lose when its minimum and maximum are rounded to single precision.
 CLOSE = 1e-6
@@ -50,9 +50,9 @@ class Term(NamedTuple):
     scale: float
 
 
-@dataclass(frozen=True)
-class Deployable:
-    """A model for another system, the target; tuples have one entry per feature.
+@dataclass(frozen=True, kw_only=True)
+class DeployableModel:
+    """Base of the models for another system, the target; tuples have one entry per feature.
 
     Attributes
     ----------
@@ -60,28 +60,28 @@ class Deployable:
         Name of the model in the target.
     names : tuple of str
         Names of the features in the training data.
-    weights : tuple of float or None
-        Weights of a linear model.
     scaling : FittedScaling or None
-        Scaling of raw values before the weights are applied; thresholds of trees are those of raw values already.
-    trees : Forest or None
-        Trees over raw values of these features, numbered from 0.
+        How the training scaled raw values. Linear models apply it before the weights.
     missing : float or None
         Raw value that stands for a missing one; None if the training data had no missing values.
     features : tuple of TargetFeature
         Descriptions of the features in the target.
     negative : tuple of str
         Names of features with raw values below 0 in the training data.
+    weights : tuple of float or None
+        Weights of a linear model.
+    trees : Forest or None
+        Trees over raw values of the features, numbered from 0.
     """
 
     name: str
     names: tuple[str, ...]
-    weights: tuple[float, ...] | None
     scaling: FittedScaling | None
-    trees: Forest | None
     missing: float | None
     features: "tuple[TargetFeature, ...]"
     negative: tuple[str, ...] = ()
+    weights: tuple[float, ...] | None = None
+    trees: Forest | None = None
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -89,44 +89,35 @@ class Deployable:
         return engine_names(self.names, [feature.name for feature in self.features])
 
     @property
-    def terms(self) -> list[Term]:
-        """The summands weight · (x − offset) / scale of a linear model."""
-        assert self.weights is not None
-        n = len(self.names)
-        scaling = self.scaling or FittedScaling("standard", (0.0,) * n, (1.0,) * n)
-        return [
-            Term(*term)
-            for term in zip(self.names, self.weights, scaling.offset, scaling.scale, strict=True)
-        ]
-
-    @property
-    def single_weights(self) -> list[float]:
-        """The weights of a linear model in single precision."""
-        return [single(term.weight, f"the weight of {term.name!r}") for term in self.terms]
-
-    @property
     def absent(self) -> float:
         """Value that stands for a missing one in a search engine: 0 if the training data had no missing values."""
         return 0.0 if self.missing is None else self.missing
 
     def remarks(
-        self, engine: Literal["solr", "elasticsearch", "vespa"], own: Container[str] = ()
+        self,
+        engine: Literal["solr", "elasticsearch", "vespa"],
+        engine_features: Container[str] = (),
     ) -> list[str]:
         """Return the sentences that users should read before they deploy this model to a search engine.
 
-        The engine computes features with the names `own` by itself.
+        The engine computes the features `engine_features` by itself.
         """
         sentences = []
         rows = zip(self.names, self.labels, self.features, strict=True)
-        others = [row for row in rows if row[0] not in own]
-        if renamed := [f"{name!r} is {label}" for name, label, _ in others if name != label]:
-            sentences.append(f"Names in the engine: {', '.join(renamed)}.")
-        if fields := [label for _, label, feature in others if getattr(feature, engine) is None]:
+        fields = [row for row in rows if row[0] not in engine_features]
+        new_names = [f"{name!r} is {label}" for name, label, _ in fields if name != label]
+        if new_names:
+            sentences.append(f"Names in the engine: {', '.join(new_names)}.")
+        undefined = [label for _, label, feature in fields if getattr(feature, engine) is None]
+        if undefined:
             sentences.append(
-                f"Features without a definition in --features are fields of these names: {', '.join(fields)}."
+                "Features without a definition in --features are fields of these names: "
+                f"{', '.join(undefined)}."
             )
-        had_none = ". The training data had none: check that yours are never missing."
-        rule = ", as in training." if self.missing is not None else had_none
+        if self.missing is None:
+            rule = ". The training data had none: check that yours are never missing."
+        else:
+            rule = ", as in training."
         sentences.append(f"A missing value counts as {self.absent:g} in the engine{rule}")
         return sentences + self.coarse
 
@@ -141,18 +132,48 @@ class Deployable:
             ranges = list(zip(map(abs, self.scaling.offset), self.scaling.scale, strict=True))
         elif self.trees is not None:
             columns, thresholds = np.array(self.trees.columns), np.array(self.trees.thresholds)
-            by_feature = [thresholds[columns == index] for index in range(len(self.names))]
-            ranges = [
-                (np.abs(own).max(initial=0.0), np.ptp(own) if len(own) else 0.0)
-                for own in by_feature
-            ]
-        far = [size > MOST_OFFSET * spread > 0 for size, spread in ranges]
-        coarse = ", ".join(map(repr, compress(self.names, far)))
+            for index in range(len(self.names)):
+                cuts = thresholds[columns == index]
+                ranges.append((np.abs(cuts).max(initial=0.0), np.ptp(cuts) if len(cuts) else 0.0))
+        far = [size > MAX_OFFSET * spread > 0 for size, spread in ranges]
+        names = ", ".join(map(repr, compress(self.names, far)))
         sentence = (
-            f"Single precision keeps fewer than three digits of {coarse}, because its values are far from 0 compared "
-            "to their spread. Subtract a constant before it is stored, and train again."
+            f"Single precision keeps fewer than three digits of {names}, because its values are "
+            "far from 0 compared to their spread. Subtract a constant before it is stored, and "
+            "train again."
         )
-        return [sentence] if coarse else []
+        return [sentence] if names else []
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearDeployable(DeployableModel):
+    """A linear model for another system."""
+
+    weights: tuple[float, ...]
+
+    @property
+    def terms(self) -> list[Term]:
+        """The summands weight · (x − offset) / scale."""
+        n = len(self.names)
+        scaling = self.scaling or FittedScaling("standard", (0.0,) * n, (1.0,) * n)
+        rows = zip(self.names, self.weights, scaling.offset, scaling.scale, strict=True)
+        return [Term(*row) for row in rows]
+
+    @property
+    def single_weights(self) -> list[float]:
+        """The weights in single precision."""
+        return [single(term.weight, f"the weight of {term.name!r}") for term in self.terms]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreesDeployable(DeployableModel):
+    """Trees for another system."""
+
+    trees: Forest
+
+
+Deployable: TypeAlias = LinearDeployable | TreesDeployable
+"""A model for another system, which computes its scores from raw values."""
 
 
 @dataclass(frozen=True)
@@ -179,23 +200,28 @@ def deployable(model: Model, name: str, features: "Mapping[str, TargetFeature]")
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise ValueError(
-            f"name must have lower-case letters, digits and _, and begin with a letter, not {name!r}"
+            "name must have lower-case letters, digits and _, and begin with a letter, "
+            f"not {name!r}"
         )
-    if reasons := obstacles(model):
+    reasons = obstacles(model)
+    if reasons:
         raise ValueError("; ".join(reasons))
-    assert not isinstance(model.missing, str)
     scaling = model.scaling if isinstance(model.scaling, FittedScaling) else None
-    return Deployable(
+    kind: Callable[..., Deployable] = TreesDeployable
+    trees = None
+    if model.trees is None:
+        kind = LinearDeployable
+    else:
+        trees = _over_raw_values(model.trees, model.columns, scaling)
+    return kind(
         name=name,
         names=model.names,
-        weights=model.weights,
         scaling=scaling,
-        trees=None
-        if model.trees is None
-        else _over_raw_values(model.trees, model.columns, scaling),
         missing=model.missing,
-        features=tuple(features.get(own, TargetFeature()) for own in model.names),
+        features=tuple(features.get(feature, TargetFeature()) for feature in model.names),
         negative=model.negative,
+        weights=model.weights,
+        trees=trees,
     )
 
 
@@ -210,8 +236,8 @@ def obstacles(model: Model) -> list[str]:
         )
     if model.weights is None and model.trees is None:
         reasons.append(
-            "this model has neither weights nor trees, and cannot be exported; train a linear ranker or LambdaMART on "
-            "its features"
+            "this model has neither weights nor trees, and cannot be exported; "
+            "train a linear ranker or LambdaMART on its features"
         )
     elif not model.columns or (model.trees is not None and not model.trees.columns):
         reasons.append("this ranker uses no feature; all documents get the same score")
@@ -223,24 +249,29 @@ def obstacles_of_data(scaling: Scaling, missing: float | str | None) -> list[str
     reasons = []
     if scaling.kind == "query":
         reasons.append(
-            'the features are scaled per query, by moerank or in the files (scaled = "query"), but a search engine '
-            'scores each document alone; train on raw values with normalize = "minmax" or "standard"'
+            'the features are scaled per query, by moerank or in the files (scaled = "query"), '
+            "but a search engine scores each document alone; train on raw values with "
+            'normalize = "minmax" or "standard"'
         )
     if isinstance(missing, str):
         reasons.append(
-            f"the rule {missing!r} for missing values depends on other documents of the query, but a search engine "
-            "scores each document alone; train with a number, such as missing = 0"
+            f"the rule {missing!r} for missing values depends on other documents of the query, "
+            "but a search engine scores each document alone; train with a number, such as "
+            "missing = 0"
         )
     return reasons
 
 
 def refused_below_zero(names: Iterable[str]) -> list[str]:
     """Return the sentence on features with values below 0, which two engines refuse, if there are any."""
-    listed = ", ".join(map(repr, names))
+    features = ", ".join(map(repr, names))
+    if not features:
+        return []
     return [
-        f"Elasticsearch and OpenSearch refuse values below 0, which these features have in training: {listed}. Add a "
-        "constant to each in the index, or by a script_score query in --features; log again, and train on that log"
-    ] * bool(listed)
+        "Elasticsearch and OpenSearch refuse values below 0, which these features have in "
+        f"training: {features}. Add a constant to each in the index, or by a script_score query "
+        "in --features; log again, and train on that log"
+    ]
 
 
 def _over_raw_values(
@@ -252,15 +283,15 @@ def _over_raw_values(
     same values go left.
     """
     index_of = {column: index for index, column in enumerate(columns)}
-    used = tuple(index_of[column] for column in trees.columns)
+    indices = [index_of[column] for column in trees.columns]
     thresholds = np.array(trees.thresholds)
     if scaling is not None:
-        offset, scale = np.array(scaling.offset)[list(used)], np.array(scaling.scale)[list(used)]
+        offset, scale = np.array(scaling.offset)[indices], np.array(scaling.scale)[indices]
         with np.errstate(over="ignore"):
             thresholds = largest_value(
-                len(used), lambda x: (x - offset) / scale <= thresholds, np.float64
+                len(indices), lambda x: (x - offset) / scale <= thresholds, np.float64
             )
-    return replace(trees, columns=used, thresholds=tuple(thresholds.tolist()))
+    return replace(trees, columns=tuple(indices), thresholds=tuple(thresholds.tolist()))
 
 
 class _Table(BaseModel):
@@ -315,25 +346,27 @@ def read_features(features: str | Path | Mapping[str, object] | None) -> dict[st
         raise ValueError(f"{where}: {first_mistake(error)}") from None
 
 
-def engine_names(names: Sequence[str], given: Sequence[str | None]) -> tuple[str, ...]:
-    """Return the given names of features in a search engine, or else plain ones; two equal names are a ValueError."""
-    taken: dict[str, str] = {}
-    for name, new in zip(names, given, strict=True):
-        plain = new or plain_name(name)
-        if plain in taken:
+def engine_names(names: Sequence[str], labels: Sequence[str | None]) -> tuple[str, ...]:
+    """Return the labels of features in a search engine, or else plain names; two equal ones are a ValueError."""
+    name_of: dict[str, str] = {}
+    for name, new_name in zip(names, labels, strict=True):
+        label = new_name or plain_name(name)
+        if label in name_of:
             raise ValueError(
-                f"the features {taken[plain]!r} and {name!r} would both be called {plain!r}; rename one of them in the "
-                f'file of --features: [{toml_value(name)}] with name = "{plain}_2"'
+                f"the features {name_of[label]!r} and {name!r} would both be called {label!r}; "
+                "rename one of them in the file of --features: "
+                f'[{toml_value(name)}] with name = "{label}_2"'
             )
-        taken[plain] = name
-    return tuple(taken)
+        name_of[label] = name
+    return tuple(name_of)
 
 
 def single(value: float, what: str) -> float:
     """Return the nearest number of single precision; a larger number is a ValueError, which names `what`."""
     if abs(value) > LARGEST:
         raise ValueError(
-            f"{what} is {value:g}, too large for single precision; scale the features, and train again"
+            f"{what} is {value:g}, too large for single precision; "
+            "scale the features, and train again"
         )
     return float(np.float32(value))
 
@@ -343,7 +376,8 @@ def single_positive(value: float, what: str) -> float:
     rounded = single(value, what)
     if rounded <= 0.0:
         raise ValueError(
-            f"{what} is {value:g}, which is 0 in single precision; scale the features, and train again"
+            f"{what} is {value:g}, which is 0 in single precision; "
+            "scale the features, and train again"
         )
     return rounded
 
@@ -379,16 +413,14 @@ def largest_value(
         magnitude = np.abs(pattern).view(dtype)
         return np.where(pattern < 0, np.negative(magnitude), magnitude)
 
-    most = np.full(size, np.finfo(dtype).max, dtype).view(bits)
-    least = np.negative(most)
-    while (least < most).any():
-        middle = (least | most) - ((least ^ most) >> 1)  # the mean rounded up, without overflow
+    high = np.full(size, np.finfo(dtype).max, dtype).view(bits)
+    low = np.negative(high)
+    while (low < high).any():
+        middle = (low | high) - ((low ^ high) >> 1)  # the mean rounded up, without overflow
         fits = holds(number(middle))
-        least, most = (
-            np.where(fits, middle, least),
-            np.where(fits, most, np.maximum(middle - 1, least)),
-        )
-    return number(least)
+        low = np.where(fits, middle, low)
+        high = np.where(fits, high, np.maximum(middle - 1, low))
+    return number(low)
 
 
 def normaliser(term: Term, kind: str) -> tuple[float, float, float | None]:

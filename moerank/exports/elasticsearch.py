@@ -9,9 +9,20 @@ import json
 import shlex
 from pathlib import Path
 
-from moerank.exports import deployable
-from moerank.exports.deployable import Deployable, Deployment, Node
-from moerank.rankers.model import Forest
+from moerank.exports.deployable import (
+    Deployable,
+    Deployment,
+    LinearDeployable,
+    Node,
+    TreesDeployable,
+    depths,
+    json_bytes,
+    nested_trees,
+    normaliser,
+    refused_below_zero,
+    single,
+    single_above,
+)
 
 PLUGIN_URL = "http://localhost:9200"
 
@@ -24,59 +35,57 @@ def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
     Numbers that single precision cannot hold are a ValueError. So are training values below 0 of a feature without a
     definition in ``features``, and a number below 0 for missing values in a linear model.
     """
-    remark = (
-        "Normalisers need version 1.2.1 of the plugin or later, which is for Elasticsearch 7.7."
-    )
-    scaled = ranker.trees is None and ranker.scaling is not None
+    remarks = []
+    if isinstance(ranker, LinearDeployable) and ranker.scaling is not None:
+        remarks.append(
+            "Normalisers need version 1.2.1 of the plugin or later, which is for Elasticsearch 7.7."
+        )
     system = "Elasticsearch with the plugin elasticsearch-learning-to-rank"
-    return _files(ranker, path, system, *([remark] * scaled))
+    return _files(ranker, path, system, remarks)
 
 
 def _files(
-    ranker: Deployable, path: Path, system: str, *remarks: str, missing_as_zero: bool = False
+    ranker: Deployable,
+    path: Path,
+    system: str,
+    remarks: list[str],
+    missing_as_zero: bool = False,
 ) -> Deployment:
     """Return the feature set and the model, with instructions for a `system` that end with its own remarks."""
     features = path.with_name(f"{path.stem}-features{path.suffix}")
-    text = deployable.json_bytes({"featureset": {"features": _feature_set(ranker)}})
-    named: Node = {"name": ranker.name}
-    if ranker.trees is not None:
-        definition: object = _trees(ranker, ranker.trees)
+    text = json_bytes({"featureset": {"features": _feature_set(ranker)}})
+    sentences = [*ranker.remarks("elasticsearch"), *remarks]
+    if isinstance(ranker, TreesDeployable):
+        definition: object = _trees(ranker)
         if missing_as_zero:
             definition = {"objective": "rank:ndcg", "missing_as_zero": True, "splits": definition}
-        named["model"] = {"type": "model/xgboost+json", "definition": definition}
+        model: Node = {"type": "model/xgboost+json", "definition": definition}
     else:
-        named["model"] = _linear(ranker)
-    content = deployable.json_bytes({"model": named}, ranker.trees)
-    sentences = [*ranker.remarks("elasticsearch"), *remarks]
-    if (
-        ranker.trees is None
-        and ranker.absent != 0
-        and any(entry.elasticsearch for entry in ranker.features)
-    ):
-        sentences.append(
-            f"A query of --features that does not match counts as 0, not as {ranker.absent:g}: all must match."
-        )
+        model = _linear(ranker)
+        if ranker.absent != 0 and any(entry.elasticsearch for entry in ranker.features):
+            sentences.append(
+                "A query of --features that does not match counts as 0, "
+                f"not as {ranker.absent:g}: all must match."
+            )
+    named_model: Node = {"model": {"name": ranker.name, "model": model}}
+    content = json_bytes(named_model, ranker.trees)
     step = "\n".join([_next_step(ranker, features, path, system), *sentences])
     return Deployment({features: text, path: content}, step)
 
 
 def _feature_set(ranker: Deployable) -> list[Node]:
     """Return the features: as described by the user, else the value of a field, which must not be below 0."""
-    fields = [
-        name
-        for name, entry in zip(ranker.names, ranker.features, strict=True)
-        if entry.elasticsearch is None
-    ]
-    if reasons := deployable.refused_below_zero(name for name in fields if name in ranker.negative):
+    rows = list(zip(ranker.names, ranker.labels, ranker.features, strict=True))
+    fields = [name for name, _, entry in rows if entry.elasticsearch is None]
+    reasons = refused_below_zero(name for name in fields if name in ranker.negative)
+    if reasons:
         raise ValueError(reasons[0])
     features: list[Node] = []
-    for name, label, entry in zip(ranker.names, ranker.labels, ranker.features, strict=True):
-        own = entry.elasticsearch
-        query = (
-            own.model_dump(mode="json")
-            if own
-            else {"params": [], "template": _field_value(ranker, name, label)}
-        )
+    for name, label, entry in rows:
+        if entry.elasticsearch is not None:
+            query = entry.elasticsearch.model_dump(mode="json")
+        else:
+            query = {"params": [], "template": _field_value(ranker, name, label)}
         features.append({"name": label, **query})
     return features
 
@@ -86,27 +95,30 @@ def _field_value(ranker: Deployable, name: str, field: str) -> Node:
     if ranker.absent >= 0:
         value: Node = {
             "field": field,
-            "missing": deployable.single(ranker.absent, "the number for missing values"),
+            "missing": single(ranker.absent, "the number for missing values"),
         }
         query: Node = {"match_all": {}}
-    elif ranker.trees is not None:  # each split says where an absent value goes
+    elif isinstance(ranker, TreesDeployable):  # each split says where an absent value goes
         value, query = {"field": field}, {"exists": {"field": field}}
     else:
         raise ValueError(
-            f"missing values count as {ranker.absent:g}, but scores of queries are at least 0; define a query for "
-            f"{name!r} with --features, or train with another number"
+            f"missing values count as {ranker.absent:g}, but scores of queries are at least 0; "
+            f"define a query for {name!r} with --features, or train with another number"
         )
     return {
         "function_score": {"query": query, "field_value_factor": value, "boost_mode": "replace"}
     }
 
 
-def _linear(ranker: Deployable) -> Node:
-    normalisers, weights = Node(), dict(zip(ranker.labels, ranker.single_weights, strict=True))
-    if (scaling := ranker.scaling) is not None:
-        norms = [_normaliser(*deployable.normaliser(term, scaling.kind)) for term in ranker.terms]
-        normalisers = {"feature_normalizers": dict(zip(ranker.labels, norms, strict=True))}
-    return {"type": "model/linear", **normalisers, "definition": weights}
+def _linear(ranker: LinearDeployable) -> Node:
+    model: Node = {"type": "model/linear"}
+    weights = dict(zip(ranker.labels, ranker.single_weights, strict=True))
+    if ranker.scaling is not None:
+        kind = ranker.scaling.kind
+        norms = [_normaliser(*normaliser(term, kind)) for term in ranker.terms]
+        model["feature_normalizers"] = dict(zip(ranker.labels, norms, strict=True))
+    model["definition"] = weights
+    return model
 
 
 def _normaliser(offset: float, scale: float, maximum: float | None) -> Node:
@@ -116,55 +128,57 @@ def _normaliser(offset: float, scale: float, maximum: float | None) -> Node:
     return {"standard": {"mean": offset, "standard_deviation": scale}}
 
 
-def _trees(ranker: Deployable, trees: Forest) -> list[Node]:
+def _trees(ranker: TreesDeployable) -> list[Node]:
     """Return trees in XGBoost's format; the numbers of leaves follow those of splits."""
-    n_splits, depth = len(trees.columns), deployable.depths(trees)
-    values = [deployable.single(value, "a leaf") for value in trees.leaves]
+    trees = ranker.trees
+    n_splits, depth = len(trees.columns), depths(trees)
+    values = [single(value, "a leaf") for value in trees.leaves]
 
     def leaf(number: int) -> Node:
         return {"nodeid": n_splits + number, "leaf": values[number]}
 
-    def split(number: int, left: Node, right: Node) -> Node:
+    def split(number: int, left_child: Node, right_child: Node) -> Node:
         threshold = trees.thresholds[number]
         return {
             "nodeid": number,
             "depth": depth[number],
             "split": ranker.labels[trees.columns[number]],
-            "split_condition": deployable.single_above(threshold),
-            "yes": left["nodeid"],
-            "no": right["nodeid"],
-            "missing": (left if ranker.absent <= threshold else right)["nodeid"],
-            "children": [left, right],
+            "split_condition": single_above(threshold),
+            "yes": left_child["nodeid"],
+            "no": right_child["nodeid"],
+            "missing": (left_child if ranker.absent <= threshold else right_child)["nodeid"],
+            "children": [left_child, right_child],
         }
 
-    return deployable.nested_trees(trees, leaf, split)
+    return nested_trees(trees, leaf, split)
 
 
 def _next_step(ranker: Deployable, features: Path, path: Path, system: str) -> str:
     feature_set = f"{PLUGIN_URL}/_ltr/_featureset/{ranker.name}"
-    params = {
-        name: "TEXT"
-        for entry in ranker.features
-        if entry.elasticsearch
-        for name in entry.elasticsearch.params
-    }
+    params: Node = {}
+    for entry in ranker.features:
+        if entry.elasticsearch:
+            params |= dict.fromkeys(entry.elasticsearch.params, "TEXT")
     query = {"sltr": {"model": ranker.name, "params": params}}
     rescore = {"query_weight": 0, "rescore_query_weight": 1, "rescore_query": query}
     body = {
         "query": {"match": {"title": "TEXT"}},
         "rescore": {"window_size": 100, "query": rescore},
     }
+    create_model, search = f"{feature_set}/_createmodel", f"{PLUGIN_URL}/INDEX/_search"
     return "\n".join(
         [
-            f"Upload it to {system}. The first command is needed once; delete existing objects of these names first:",
+            f"Upload it to {system}. The first command is needed once; "
+            "delete existing objects of these names first:",
             f"  {shlex.join(['curl', '-X', 'PUT', f'{PLUGIN_URL}/_ltr'])}",
             f"  {shlex.join([*POST, feature_set, '--data-binary', f'@{features}'])}",
-            f"  {shlex.join([*POST, f'{feature_set}/_createmodel', '--data-binary', f'@{path}'])}",
+            f"  {shlex.join([*POST, create_model, '--data-binary', f'@{path}'])}",
             "Rank with it:",
-            f"  {shlex.join([*POST, f'{PLUGIN_URL}/INDEX/_search', '--data-binary', json.dumps(body)])}",
-            "Check that the logged values of the features equal those of the same documents in the training data, and "
-            "that none is negative, which is an error in the engine. Set window_size to at least the number of "
-            "documents shown: documents beyond it score 0, which is above negative scores.",
+            f"  {shlex.join([*POST, search, '--data-binary', json.dumps(body)])}",
+            "Check that the logged values of the features equal those of the same documents in the "
+            "training data, and that none is negative, which is an error in the engine. Set "
+            "window_size to at least the number of documents shown: documents beyond it score 0, "
+            "which is above negative scores.",
         ]
     )
 
@@ -177,17 +191,16 @@ def opensearch(ranker: Deployable, path: Path) -> Deployment:
     value is 0; earlier versions refuse that key, and versions before 3.2 take an absent value for 0 in any model.
     """
     system = "OpenSearch with the plugin opensearch-learning-to-rank-base"
-    if ranker.trees is None or (
-        ranker.absent >= 0 and not any(entry.elasticsearch for entry in ranker.features)
-    ):
-        return _files(ranker, path, system)
-    version, earlier = "3.8", "score them differently."
-    if as_zero := ranker.absent == 0:
-        version, earlier = (
-            "3.9",
-            "refuse this model. Before 3.2 use the file of --format elasticsearch.",
-        )
+    has_value = ranker.absent >= 0 and not any(entry.elasticsearch for entry in ranker.features)
+    if ranker.trees is None or has_value:
+        return _files(ranker, path, system, [])
+    missing_as_zero = ranker.absent == 0
+    if missing_as_zero:
+        version = "3.9"
+        earlier = "refuse this model. Before 3.2 use the file of --format elasticsearch."
+    else:
+        version, earlier = "3.8", "score them differently."
     remark = (
         f"Use OpenSearch {version} or later for queries without a match: earlier versions {earlier}"
     )
-    return _files(ranker, path, system, remark, missing_as_zero=as_zero)
+    return _files(ranker, path, system, [remark], missing_as_zero)

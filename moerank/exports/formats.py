@@ -45,7 +45,7 @@ FORMATS: Mapping[str, Format] = {
     "python": Format("score.py", "moerank.exports.python:python"),
     "json": Format("ranker.json", "moerank.exports.json:plain_json"),
 }
-"""The package's own formats. Installed packages add `Format` objects as entry points ``moerank.exports``."""
+"""The package's own formats. Installed packages add others as entry points ``moerank.exports``."""
 
 
 def find_format(name: str) -> Format:
@@ -114,9 +114,9 @@ def export(
     """
     from moerank.exports.deployable import deployable, read_features
 
-    chosen = find_format(format)
-    path = Path(chosen.file.format(name) if out is None else out)
-    writer = resolve_name(chosen.writer) if isinstance(chosen.writer, str) else chosen.writer
+    target = find_format(format)
+    path = Path(target.file.format(name) if out is None else out)
+    writer = resolve_name(target.writer) if isinstance(target.writer, str) else target.writer
     deployment = writer(deployable(_model_of(ranker, member), name, read_features(features)), path)
     _write(deployment)
     return deployment
@@ -135,10 +135,8 @@ def _model_of(solver: Any, member: int | None) -> Model:
             raise ValueError(f"{type(solver).__name__} has no front with members to export")
         check_at_least(0, len(solver.front_support_) - 1, member=member)
         solver = copy.copy(solver)
-        solver.support_, solver.chosen_ = (
-            solver.front_support_[member],
-            member,
-        )  # the trees are those of the chosen one
+        solver.support_ = solver.front_support_[member]
+        solver.chosen_ = member  # the trees are those of the chosen one
         if solver.front_coefs_ is not None:
             solver.coef_ = solver.front_coefs_[member]
     names = getattr(solver, "feature_names_in_", range(1, len(solver.support_) + 1))
@@ -151,7 +149,8 @@ def _write(deployment: Deployment) -> None:
         with suppress(FileNotFoundError, NotADirectoryError), open_regular(path) as file:
             if file.read(len(content) + 1) != content:
                 raise ValueError(
-                    f"{path} exists with other content; remove it, or choose another file with --out"
+                    f"{path} exists with other content; "
+                    "remove it, or choose another file with --out"
                 )
     for path, content in deployment.files.items():
         prepare_folder(path.parent)

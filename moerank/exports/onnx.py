@@ -4,16 +4,31 @@ Linear models are (X − offset) / scale · weights, trees are one TreeEnsembleR
 rounded down to single precision, which changes no comparison with values of single precision.
 """
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from moerank.exports import deployable
-from moerank.exports.deployable import Deployable, Deployment, Node
+from moerank.arrays import Array
+from moerank.exports.deployable import (
+    Deployable,
+    Deployment,
+    LinearDeployable,
+    Node,
+    TreesDeployable,
+    breadth_first,
+    normaliser,
+    single,
+    single_at_most,
+)
 from moerank.rankers.model import Forest
 from moerank.version import VERSION
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 OPSETS = {"": 13, "ai.onnx.ml": 3}
 # Version of the file format; older runtimes refuse newer ones.
@@ -35,52 +50,26 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
             "ONNX needs the package onnx, which is not installed: pip install 'moerank[onnx]'"
         ) from None
 
-    constants: list[onnx.TensorProto] = []
-    nodes: list[onnx.NodeProto] = []
-
-    def constant(name: str, values: ArrayLike, dtype: type[np.generic] = np.float32) -> str:
-        constants.append(numpy_helper.from_array(np.array(values, dtype), name))
-        return name
-
-    def add(operator: str, inputs: list[str], output: str, **attributes: object) -> str:
-        nodes.append(helper.make_node(operator, inputs, [output], **attributes))
-        return output
-
+    nodes: list[NodeProto] = []
+    constants: dict[str, Array] = {}
     values = "X"
     if ranker.missing is not None:
-        value = constant(
-            "missing", deployable.single(ranker.missing, "the number for missing values")
-        )
-        values = add("Where", [add("IsNaN", ["X"], "is_missing"), value, "X"], "complete")
-    if ranker.trees is not None:
-        add("TreeEnsembleRegressor", [values], "sum", domain="ai.onnx.ml", **_trees(ranker.trees))
-        # Trees treat NaN as a large number: adding 0 times the values makes the score NaN instead.
-        zeros = add("Mul", [values, constant("zero", 0.0)], "zeros")
-        add(
-            "Add",
-            ["sum", add("ReduceSum", [zeros, constant("axes", [1], np.int64)], "nothing")],
-            "score",
-        )
+        missing = single(ranker.missing, "the number for missing values")
+        constants["missing"] = np.array(missing, np.float32)
+        nodes.append(helper.make_node("IsNaN", ["X"], ["is_missing"]))
+        nodes.append(helper.make_node("Where", ["is_missing", "missing", "X"], ["complete"]))
+        values = "complete"
+    if isinstance(ranker, LinearDeployable):
+        nodes += _linear(ranker, values, constants)
     else:
-        if ranker.scaling is not None:
-            offset = [
-                deployable.single(term.offset, f"the offset of {term.name!r}")
-                for term in ranker.terms
-            ]
-            scale = [
-                deployable.single_positive(term.scale, f"the scale of {term.name!r}")
-                for term in ranker.terms
-            ]
-            moved = add("Sub", [values, constant("offset", offset)], "moved")
-            values = add("Div", [moved, constant("scale", scale)], "scaled")
-        weights = [[weight] for weight in ranker.single_weights]
-        add("MatMul", [values, constant("weights", weights)], "score")
-    table = helper.make_tensor_value_info(
-        "X", onnx.TensorProto.FLOAT, ["n_documents", len(ranker.names)]
+        nodes += _trees(ranker, values, constants)
+    table, score = (
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n_documents", width])
+        for name, width in (("X", len(ranker.names)), ("score", 1))
     )
-    score = helper.make_tensor_value_info("score", onnx.TensorProto.FLOAT, ["n_documents", 1])
+    arrays = [numpy_helper.from_array(array, name) for name, array in constants.items()]
     model = helper.make_model(
-        helper.make_graph(nodes, ranker.name, [table], [score], constants),
+        helper.make_graph(nodes, ranker.name, [table], [score], arrays),
         opset_imports=[helper.make_opsetid(domain, version) for domain, version in OPSETS.items()],
         ir_version=IR_VERSION,
         producer_name="moerank",
@@ -89,8 +78,9 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
     helper.set_model_props(model, {"features": json.dumps(ranker.names)})
     step = "\n".join(
         [
-            f'Load it: session = onnxruntime.InferenceSession({str(path)!r}); session.run(["score"], {{"X": X}}) '
-            "scores X, an array of single precision whose columns are the raw values of these features:",
+            f"Load it: session = onnxruntime.InferenceSession({str(path)!r}); "
+            'session.run(["score"], {"X": X}) scores X, an array of single precision whose columns '
+            "are the raw values of these features:",
             f"  {', '.join(map(repr, ranker.names))}",
             "Check that X holds the values of the same documents in the training data.",
             *ranker.coarse,
@@ -99,27 +89,60 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
     return Deployment({path: model.SerializeToString()}, step)
 
 
-def _trees(trees: Forest) -> Node:
+def _linear(ranker: LinearDeployable, values: str, constants: dict[str, Array]) -> list[NodeProto]:
+    """Return the nodes of (values − offset) / scale · weights, and add their constants."""
+    from onnx.helper import make_node
+
+    nodes = []
+    if ranker.scaling is not None:
+        rows = [normaliser(term, "standard")[:2] for term in ranker.terms]
+        constants["offset"], constants["scale"] = np.array(rows, np.float32).T
+        nodes.append(make_node("Sub", [values, "offset"], ["moved"]))
+        nodes.append(make_node("Div", ["moved", "scale"], ["scaled"]))
+        values = "scaled"
+    constants["weights"] = np.array(ranker.single_weights, np.float32)[:, None]
+    return [*nodes, make_node("MatMul", [values, "weights"], ["score"])]
+
+
+def _trees(ranker: TreesDeployable, values: str, constants: dict[str, Array]) -> list[NodeProto]:
+    """Return the nodes of the sum of trees, and add their constants.
+
+    Trees treat NaN as a large number: adding 0 times the values makes the score NaN instead.
+    """
+    from onnx.helper import make_node
+
+    attributes = _tree_attributes(ranker.trees)
+    constants["zero"] = np.array(0.0, np.float32)
+    constants["axes"] = np.array([1], np.int64)
+    return [
+        make_node("TreeEnsembleRegressor", [values], ["sum"], domain="ai.onnx.ml", **attributes),
+        make_node("Mul", [values, "zero"], ["zeros"]),
+        make_node("ReduceSum", ["zeros", "axes"], ["nothing"]),
+        make_node("Add", ["sum", "nothing"], ["score"]),
+    ]
+
+
+NODE_LISTS = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
+TARGET_LISTS = ("treeids", "nodeids", "weights", "ids")
+
+
+def _tree_attributes(trees: Forest) -> Node:
     """Return the attributes of a TreeEnsembleRegressor, whose nodes are numbered from 0 in each tree."""
     nodes: list[tuple[int, int, int, float, str, int, int]] = []
-    targets: list[tuple[int, int, float]] = []
+    targets: list[tuple[int, int, float, int]] = []
     for tree, root in enumerate(trees.roots):
-        for number, (node, below) in enumerate(deployable.breadth_first(trees, root)):
+        for number, (node, child) in enumerate(breadth_first(trees, root)):
             if node < 0:
                 nodes.append((tree, number, 0, 0.0, "LEAF", 0, 0))
-                targets.append((tree, number, deployable.single(trees.leaves[-1 - node], "a leaf")))
+                weight = single(trees.leaves[-1 - node], "a leaf")
+                targets.append((tree, number, weight, 0))
             else:
-                threshold = deployable.single_at_most(trees.thresholds[node])
-                nodes.append(
-                    (tree, number, trees.columns[node], threshold, "BRANCH_LEQ", below, below + 1)
-                )
-    names = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
-    lists: Node = {
-        f"nodes_{name}": list(values)
-        for name, values in zip(names, zip(*nodes, strict=True), strict=True)
-    }
-    of_leaves = zip(("treeids", "nodeids", "weights"), zip(*targets, strict=True), strict=True)
-    lists |= {f"target_{name}": list(values) for name, values in of_leaves} | {
-        "target_ids": [0] * len(targets)
-    }
+                column, threshold = trees.columns[node], trees.thresholds[node]
+                value = single_at_most(threshold)
+                nodes.append((tree, number, column, value, "BRANCH_LEQ", child, child + 1))
+    lists: Node = {}
+    for name, values in zip(NODE_LISTS, zip(*nodes, strict=True), strict=True):
+        lists[f"nodes_{name}"] = list(values)
+    for name, values in zip(TARGET_LISTS, zip(*targets, strict=True), strict=True):
+        lists[f"target_{name}"] = list(values)
     return lists | {"n_targets": 1, "aggregate_function": "SUM", "post_transform": "NONE"}

@@ -1,8 +1,9 @@
 """Export to Python: one function without dependencies that scores a document."""
 
+from dataclasses import asdict
 from pathlib import Path
 
-from moerank.exports.deployable import Deployable, Deployment
+from moerank.exports.deployable import Deployable, Deployment, LinearDeployable
 from moerank.version import VERSION
 
 BEGIN = '''\
@@ -61,19 +62,18 @@ def python(ranker: Deployable, path: Path) -> Deployment:
         replacement = f"value = {float(ranker.missing)!r}"
     names = ascii(ranker.names)  # quoted, whatever characters they contain
     text = BEGIN.format(version=VERSION, missing=missing, names=names, replacement=replacement)
-    if (trees := ranker.trees) is not None:
-        lists = ("columns", "thresholds", "left", "right", "leaves", "roots")
-        text += TREES_CODE.format(**{name: getattr(trees, name) for name in lists})
-    else:
-        kinds = ("weight", "offset", "scale")
-        columns = {
-            f"{kind}s": tuple(float(getattr(term, kind)) for term in ranker.terms) for kind in kinds
-        }
+    if isinstance(ranker, LinearDeployable):
+        # Python's own numbers, because numpy's are printed as calls.
         text += LINEAR_CODE.format(
-            **columns
-        )  # Python's own numbers, because numpy's are printed as calls
+            weights=tuple(float(term.weight) for term in ranker.terms),
+            offsets=tuple(float(term.offset) for term in ranker.terms),
+            scales=tuple(float(term.scale) for term in ranker.terms),
+        )
+    else:
+        text += TREES_CODE.format(**asdict(ranker.trees))
     step = (
-        f"Import score from {path.name}, and call it with the features of a document, a mapping of names to numbers.\n"
+        f"Import score from {path.name}, and call it with the features of a document, "
+        "a mapping of names to numbers.\n"
         "Check that it gets raw values, as in the training data before scaling."
     )
     return Deployment({path: text.encode()}, step)

@@ -11,6 +11,7 @@ from pathlib import Path
 from moerank.exports.deployable import (
     Deployable,
     Deployment,
+    LinearDeployable,
     Node,
     json_bytes,
     nested_trees,
@@ -46,30 +47,31 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
     A profile with the name of that file is a ValueError.
     """
     files: dict[Path, bytes] = {}
-    functions, own = [f"f_{label}" for label in ranker.labels], _rank_features(ranker)
+    functions = [f"f_{label}" for label in ranker.labels]
+    rank_features = _rank_features(ranker)
     profile = []
-    for function, label, name, entry in zip(
-        functions, ranker.labels, ranker.names, ranker.features, strict=True
-    ):
-        value = entry.vespa or (name if name in own else f"attribute({label})")
+    rows = zip(functions, ranker.labels, ranker.names, ranker.features, strict=True)
+    for function, label, name, entry in rows:
+        value = entry.vespa or (name if name in rank_features else f"attribute({label})")
         expression = f"if (isNan({value}), {_number(ranker.absent)}, {value})"
         profile.append(FUNCTION.format(name=function, expression=expression))
-    if ranker.trees is not None:
-        trees = path.with_name(f"{ranker.name}.json")
-        if trees == path:
-            raise ValueError(
-                f"{path} is the name of the file of the trees; choose another file for the profile with --out"
-            )
-        files[trees] = json_bytes(_dump(ranker.trees, functions), ranker.trees)
-        expression = f'lightgbm("{trees.name}")'
-    else:
+    if isinstance(ranker, LinearDeployable):
         form = "{} * {}" if ranker.scaling is None else "{} * (({} - {}) / {})"
         terms = zip(ranker.terms, functions, strict=True)
         summands = [
-            form.format(_number(t.weight), value, _number(t.offset), _number(t.scale))
-            for t, value in terms
+            form.format(_number(t.weight), function, _number(t.offset), _number(t.scale))
+            for t, function in terms
         ]
         expression = " +\n            ".join(summands)
+    else:
+        trees = path.with_name(f"{ranker.name}.json")
+        if trees == path:
+            raise ValueError(
+                f"{path} is the name of the file of the trees; "
+                "choose another file for the profile with --out"
+            )
+        files[trees] = json_bytes(_dump(ranker.trees, functions), ranker.trees)
+        expression = f'lightgbm("{trees.name}")'
     profile.append(FUNCTION.format(name=f"score_{ranker.name}", expression=expression))
     matched = "\n        ".join(functions)
     files[path] = PROFILE.format(
@@ -97,15 +99,15 @@ def _dump(trees: Forest, functions: list[str]) -> Node:
     def leaf(number: int) -> Node:
         return {"leaf_value": trees.leaves[number]}
 
-    def split(number: int, left: Node, right: Node) -> Node:
+    def split(number: int, left_child: Node, right_child: Node) -> Node:
         return {
             "split_feature": trees.columns[number],
             "threshold": thresholds[number],
             "decision_type": "<=",
             "default_left": False,
             "missing_type": "NaN",
-            "left_child": left,
-            "right_child": right,
+            "left_child": left_child,
+            "right_child": right_child,
         }
 
     return {
@@ -124,11 +126,13 @@ def _next_step(ranker: Deployable, path: Path) -> str:
         [
             f"{copies}. Deploy and query it:",
             "  vespa deploy APPLICATION",
-            f"  vespa query 'yql=select * from SCHEMA where userQuery()' query=TEXT ranking.profile={ranker.name}",
-            "It scores the best 100 documents of each node by the first phase of the profile default; rerank-count in "
-            "its second phase sets another number. Write first-phase in the file to score all documents that match.",
-            "Check that matchfeatures in the answer are the values of the same documents in the training data, and "
-            "that fields are of the type float.",
+            "  vespa query 'yql=select * from SCHEMA where userQuery()' query=TEXT "
+            f"ranking.profile={ranker.name}",
+            "It scores the best 100 documents of each node by the first phase of the profile "
+            "default; rerank-count in its second phase sets another number. Write first-phase in "
+            "the file to score all documents that match.",
+            "Check that matchfeatures in the answer are the values of the same documents in the "
+            "training data, and that fields are of the type float.",
             *ranker.remarks("vespa", _rank_features(ranker)),
         ]
     )

@@ -1,7 +1,7 @@
 """Adapters that train any scikit-learn style ranker on feature subsets, alone or as the backend of a search."""
 
 import inspect
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from copy import copy
 from dataclasses import asdict
 from types import SimpleNamespace
@@ -83,17 +83,14 @@ class RankerAdapter(BaseEstimator):
         """
         if pair_mask is not None:
             raise ValueError(
-                f"{type(self.ranker).__name__} is trained on documents, so it cannot choose preference pairs by a "
-                "pair_mask; use instance_selection=False, or a backend that is trained on pairs, such as RankSVM"
+                f"{type(self.ranker).__name__} is trained on documents, so it cannot choose "
+                "preference pairs by a pair_mask; use instance_selection=False, or a backend that "
+                "is trained on pairs, such as RankSVM"
             )
         usable = read_masks(train, None, feature_mask).features & varying_for(self.ranker, train)
-        each = [train_on(self.ranker, train, mask) for mask in usable]
-        trained_rankers = population.population_of(each, usable, train.X)
-        return (
-            trained_rankers
-            if isinstance(trained_rankers, FittedPopulation)
-            else trained_rankers.coefs
-        )
+        rankers = [train_on(self.ranker, train, mask) for mask in usable]
+        trained = population.population_of(rankers, usable, train.X)
+        return trained if isinstance(trained, FittedPopulation) else trained.coefs
 
 
 class ForeignRanker(RankingEstimator):
@@ -156,8 +153,8 @@ def train_on_subsets(
 
     A fitness backend trains all subsets at once, others one by one in `workers` threads with the same result. A ranker
     without features, or with constant features only, scores every document alike. `validation` chooses the number of
-    trees of `LambdaMART` by `metric`, see `LambdaMART.stopped`; `progress` gets the finished share and the number of
-    rankers. For LambdaMART `finished` has the trees of an interrupted training, and gets those of each ranker.
+    trees of `LambdaMART` by `metric`, see `LambdaMART.stopped`. `progress` gets the finished share and the number of
+    rankers. `finished` caches the trees of LambdaMART by subset, so that training can resume.
 
     >>> from moerank.rankers import RankBoost
     >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1], qid=0)
@@ -165,34 +162,39 @@ def train_on_subsets(
     >>> population.scores(train.X).argmax(axis=0).tolist()
     [1, 1]
     """
-    distinct, row = np.unique(feature_mask, axis=0, return_inverse=True)
+    distinct, rows = np.unique(feature_mask, axis=0, return_inverse=True)
+    rows = rows.ravel()
     if isinstance(ranker, FitnessBackend) and not getattr(ranker, "interactions", 0):
         n_empty = np.count_nonzero(~distinct.any(axis=1))  # 0 or 1, and it sorts first
-        return population.train_population(ranker, train, feature_mask=distinct[n_empty:]).take(
-            row.ravel() - n_empty
-        )
+        trained = population.train_population(ranker, train, feature_mask=distinct[n_empty:])
+        return trained.take(rows - n_empty)
     usable = distinct & varying_for(ranker, train)
-    names = [np.packbits(mask).tobytes().hex() for mask in usable]
+    keys = [np.packbits(mask).tobytes().hex() for mask in usable]
+    rankers: list[Any] = [_cached_ranker(finished, key) for key in keys]
     from sklearn.utils.parallel import Parallel, delayed
 
-    stored = finished or {}
-    read = TypeAdapter(Forest).validate_python  # a ValueError for other values
-    forests = {i: read(stored[name]) for i, name in enumerate(names) if name in stored}
-    rankers: dict[int, Any] = {
-        i: SimpleNamespace(forest_=f, predict=f.scores) for i, f in forests.items()
-    }
-    left = [i for i in range(len(usable)) if i not in rankers]
+    missing = [subset for subset, entry in enumerate(rankers) if entry is None]
     pool = Parallel(workers, backend="threading", return_as="generator")
-    training = pool(delayed(train_on)(ranker, train, usable[i], validation, metric) for i in left)
-    for i, trained in zip(left, training, strict=True):
-        rankers[i] = trained
-        if finished is not None and trained is not None:
-            finished[names[i]] = asdict(trained.forest_)
-        if progress is not None:
-            progress(len(rankers) / len(usable), len(rankers))
-    return population.population_of([rankers[i] for i in range(len(usable))], usable, train.X).take(
-        row.ravel()
+    training = pool(
+        delayed(train_on)(ranker, train, usable[subset], validation, metric) for subset in missing
     )
+    n_finished = len(usable) - len(missing)
+    for subset, trained_ranker in zip(missing, training, strict=True):
+        rankers[subset] = trained_ranker
+        n_finished += 1
+        if finished is not None and trained_ranker is not None:
+            finished[keys[subset]] = asdict(trained_ranker.forest_)
+        if progress is not None:
+            progress(n_finished / len(usable), n_finished)
+    return population.population_of(rankers, usable, train.X).take(rows)
+
+
+def _cached_ranker(finished: Mapping[str, Any] | None, key: str) -> Any:
+    """Return the ranker with the stored trees of this key, or None; wrong entries are a ValueError."""
+    if not finished or key not in finished:
+        return None
+    forest = TypeAdapter(Forest).validate_python(finished[key])
+    return SimpleNamespace(forest_=forest, predict=forest.scores)
 
 
 def check_ranker(**rankers: object) -> None:
@@ -229,13 +231,14 @@ def train_on(
             return ranker.stopped(part, held_out, metric)
         return ranker._learn(part, held_out)
     parameters = ranker.get_params(deep=False) if hasattr(ranker, "get_params") else {}
-    open_ones = {name: 1 for name in THREADS if name in parameters and parameters[name] is None}
-    ranker = ranker.set_params(**open_ones) if open_ones else ranker
+    threads = {name: 1 for name in THREADS if parameters.get(name, 1) is None}
+    if threads:
+        ranker = ranker.set_params(**threads)
     return ranker.fit(train.X[:, mask], train.y, **_query_argument(ranker, train))
 
 
 def _query_argument(ranker: AnyRanker, train: RankingData) -> Parameters:
-    """Return the keyword argument that tells the ``fit`` of a ranker about the queries."""
+    """Return the keyword argument that passes the queries to the ``fit`` of a ranker."""
     parameters = inspect.signature(ranker.fit).parameters
     if "group" in parameters:
         return {"group": np.diff(train.offsets)}
@@ -250,9 +253,9 @@ def varying_for(ranker: object, train: RankingData) -> Mask:
     refuse_weights(train, ranker)
     if not isinstance(ranker, RankingEstimator):
         return np.ones(train.n_features, bool)
-    looking = clone(ranker)
-    looking._look_at(train)
-    return looking.varying_
+    estimator = clone(ranker)
+    estimator._look_at(train)
+    return estimator.varying_
 
 
 def as_backend(ranker: FitnessBackend | AnyRanker | str | None) -> FitnessBackend:
@@ -278,5 +281,6 @@ def as_backend(ranker: FitnessBackend | AnyRanker | str | None) -> FitnessBacken
         if all(callable(getattr(ranker, method, None)) for method in ("fit", "predict")):
             return RankerAdapter(cast(AnyRanker, ranker))
     raise ValueError(
-        f"backend must be a ranker with fit_population, or with fit and predict, or a name, not {ranker!r:.80}"
+        "backend must be a ranker with fit_population, or with fit and predict, or a name, "
+        f"not {ranker!r:.80}"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -18,7 +18,7 @@ from moerank.kernels.algebra import VECTOR_WIDTH, plus_ridge
 from moerank.kernels.step_tables import forward_blocks, ridge_blocks
 from moerank.rankers.base import Grid, Trainer
 from moerank.rankers.boosting import steadied
-from moerank.rankers.model import Forest, finite_scores
+from moerank.rankers.model import finite_scores
 from moerank.rankers.population import Axis, TablePopulation
 from moerank.rankers.rank_rls import RankRLS, TargetName
 from moerank.rankers.shapes import ShapesMixin, shapes_of
@@ -32,19 +32,19 @@ if TYPE_CHECKING:  # these take long to load
     from matplotlib.figure import Figure
 
 SMOOTH_GRID = (0.03, 0.1, 0.3, 1.0)
-DECADES = range(2, -5, -1)
-HALF_DECADES = tuple(k / 2 for k in range(4, -9, -1))
+DECADES: tuple[float, ...] = tuple(range(2, -5, -1))
+HALF_DECADES = tuple(power / 2 for power in range(4, -9, -1))
 FEW_BINS, MANY_BINS = 16, 32
 
 # Features whose pairs may interact: the system of 105 pairs has about 3,700 steps.
-MOST_PAIRED = 15
+MAX_PAIRED_FEATURES = 15
 
 NO_PAIRS = (
     'AdditiveRLS takes no pair_mask of pairs. Select queries, instance_selection={"unit": "query"}'
 )
 
-# Largest number of thresholds in all for which the grid has 32 bins: that system takes a quarter second.
-MOST_TUNED = 2_000
+# Largest total number of thresholds for which the grid has 32 bins: that system takes a quarter second.
+MAX_TUNED_THRESHOLDS = 2_000
 
 
 class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
@@ -111,11 +111,11 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     """
 
     _takes_weights = True
-    _by_thresholds = True
+    _scale_free = True
     _trained_together = ("alpha",)
     _steadied = staticmethod(steadied)
     most_features_at_first: ClassVar[int] = 40
-    """Largest number of features in the first strings of a search, because systems of many columns are slow."""
+    """Largest number of features in a search's first strings: systems of many columns are slow."""
 
     n_bins: Annotated[int, partial(check_at_least, 1, MAX_BINS)] = 16
     smooth: NotNegative = 0.3
@@ -127,37 +127,36 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         if masks.unit == "pair" and masks.choose_units:
             raise ValueError(f"{train.name}: {NO_PAIRS}")
         if masks.unit_rows is not None:
+            members = zip(masks.features, masks.unit_rows, strict=True)
             parts = [
                 self._train(
-                    train, replace(masks, features=features[None], shared=own, unit_rows=None), None
+                    train,
+                    replace(masks, features=features[None], shared=mask, unit_rows=None),
+                    None,
                 )
-                for features, own in zip(masks.features, masks.unit_rows, strict=True)
+                for features, mask in members
             ]
             return TablePopulation(parts[0].bins, np.concatenate([part.tables for part in parts]))
         bins = Bins.of(train, self.n_bins)
         if bins.moments_fit or masks.features.all():
             return self._remembered_system(train, masks).solved(self.alpha, masks.features)
+        # The system of all features is too large: each individual has one of its own features.
         tables = np.zeros((len(masks.features), int(bins.first[-1])))
-        for table, features in zip(
-            tables, masks.features, strict=True
-        ):  # each has a system of its own
+        for table, features in zip(tables, masks.features, strict=True):
             part = copy(train).with_features(
                 features
-            )  # a copy, because the data would remember each part
-            every = replace(masks, features=np.ones((1, part.n_features), np.bool_))
-            table[np.repeat(features, np.diff(bins.first))] = self._train(part, every, None).tables[
-                0
-            ]
+            )  # a copy, or the data would remember each part
+            part_masks = replace(masks, features=np.ones((1, part.n_features), np.bool_))
+            cells = np.repeat(features, np.diff(bins.first))
+            table[cells] = self._train(part, part_masks, None).tables[0]
         return TablePopulation(bins, tables)
 
     def judge_of_instances(self, train: RankingData, unit: Unit) -> RankRLS:
-        """Return the linear ranker that judges subsets of the instances, because systems of columns are too slow."""
+        """Return the linear ranker that judges subsets of the instances, for which systems of columns are too slow."""
         if unit == "pair":
             raise ValueError(f"{train.name}: {NO_PAIRS}")
-        gram = PairMoments.of(train).gram
-        return RankRLS(
-            alpha=0.01 * float(np.trace(gram)) / train.n_features or 1.0, target=self.target
-        )
+        alpha = 0.01 * float(np.trace(PairMoments.of(train).gram)) / train.n_features
+        return RankRLS(alpha=alpha or 1.0, target=self.target)
 
     def forward_path(self, train: RankingData, n_steps: int | None = None) -> Integers:
         """Return the features in the order in which they enter: each lowers the loss, with the penalty, the most.
@@ -174,37 +173,36 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         `tune` compares the mean of the metric over an alpha and its two neighbours, because the metric jumps on few
         validation queries. To save minutes, there are 16 bins and whole k if 32 bins give more than 2,000 thresholds.
         """
-        fits = Bins.of(train, MANY_BINS).first_step[-1] <= MOST_TUNED
-        n_bins, powers = (MANY_BINS, HALF_DECADES) if fits else (FEW_BINS, DECADES)
-        return [
-            {"n_bins": n_bins, **entry}
-            for entry in replace(self, n_bins=n_bins).grid_of_bins(train, powers)
-        ]
+        if Bins.of(train, MANY_BINS).first_step[-1] <= MAX_TUNED_THRESHOLDS:
+            n_bins, powers = MANY_BINS, HALF_DECADES
+        else:
+            n_bins, powers = FEW_BINS, DECADES
+        entries = replace(self, n_bins=n_bins).grid_of_bins(train, powers)
+        return [{"n_bins": n_bins, **entry} for entry in entries]
 
-    def grid_of_bins(self, train: RankingData, powers: Iterable[float] = DECADES) -> Grid:
-        """Return the grid with the own number of bins: smooth, and alpha by powers of ten times its scale."""
+    def grid_of_bins(self, train: RankingData, powers: Sequence[float] = DECADES) -> Grid:
+        """Return the grid for the ranker's number of bins: smooth, and alpha by powers of ten times its scale."""
         bins = Bins.of(train, self.n_bins)
         gram, v = step_moments(train, bins, read_masks(train)).gram, _increments(train, bins)
         if not len(v):
             raise ValueError(
-                f"{train.name}: no feature has two values that differ in single precision; scale them"
+                f"{train.name}: no feature has two values that differ in single precision; "
+                "scale them"
             )
-        along = sum(v[i:j] @ gram[i:j, i:j] @ v[i:j] for i, j in pairwise(bins.first_step))
-        scales = {
-            s: float(s * s * np.trace(gram) + along) / len(v) for s in SMOOTH_GRID
-        }  # tr(A) = tr(G P)
-        return [
-            {"smooth": smooth, "alpha": scale * 10.0**k}
-            for smooth, scale in scales.items()
-            for k in powers
-        ]
+        squares = sum(v[i:j] @ gram[i:j, i:j] @ v[i:j] for i, j in pairwise(bins.first_step))
+        trace = np.trace(gram)
+        entries: Grid = []
+        for smooth in SMOOTH_GRID:
+            scale = float(smooth * smooth * trace + squares) / len(v)  # tr(A) = tr(G P)
+            entries += [{"smooth": smooth, "alpha": scale * 10.0**power} for power in powers]
+        return entries
 
     def _candidate_scores(
         self, train: RankingData, validation: RankingData, candidates: list[Self]
     ) -> Matrix:
         masks = read_masks(train)
         system = candidates[0]._system(train, masks)
-        tables = [system.solved(each.alpha, masks.features).tables for each in candidates]
+        tables = [system.solved(candidate.alpha, masks.features).tables for candidate in candidates]
         return TablePopulation(system.prior.bins, np.concatenate(tables)).scores_of(validation)
 
     def _remembered_system(self, train: RankingData, masks: Masks) -> System:
@@ -220,54 +218,56 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._population = self._train(train, read_masks(train), None)
         finite_scores(self._population.scores(train.X[:1])[:, 0], type(self).__name__)
-        self.forest_, table, bins = (
-            self._population.forest(0),
-            self._population.tables[0],
-            self._population.bins,
-        )
+        bins, table = self._population.bins, self._population.tables[0]
+        self.forest_ = self._population.forest(0)
         self.interactions_: pd.DataFrame | None = None
         if self.interactions:
-            self.forest_, table = self._paired(train, validation)
+            table = self._add_interactions(train, validation)
         self.support_ = np.isin(np.arange(train.n_features), self.forest_.columns)
         self.thresholds_ = bins.thresholds
         self.tables_ = tuple(np.split(table[: bins.first[-1]], bins.first[1:-1]))
         self._shapes = shapes_of(self.forest_, train)
 
-    def _paired(self, train: RankingData, validation: RankingData | None) -> tuple[Forest, Vector]:
-        """Return the trees and tables of the ranker with interactions, and note their path."""
-        shapes = shapes_of(self.forest_, train)[:MOST_PAIRED]
-        features = sorted(train.feature_names.index(shape.features[0]) for shape in shapes)
-        single = Bins.of(train, self.n_bins)
-        pairs = Interactions(Bins.of(train, N_CUTS), single, tuple(combinations(features, 2)))
-        data = train.with_table(pairs.table(train.X))
-        prior = replace(
-            _Prior.of(train, single, self.smooth), bins=pairs.bins, pairs=pairs.roots(self.smooth)
-        )
-        system = self._system(data, read_masks(data), prior)
-        entered = system.forward_path(self.alpha, self.interactions, given=train.n_features)
-        mask = np.zeros((len(entered) + 1, data.n_features), np.bool_)
-        mask[:, : train.n_features] = True
-        for n, pair in enumerate(entered.tolist(), start=1):
-            mask[n:, pair] = True
+    def _add_interactions(self, train: RankingData, validation: RankingData | None) -> Vector:
+        """Set the path of the interactions and the trees with the best number of them, and return their tables."""
         import pandas as pd
 
-        path = system.solved(self.alpha, mask)
-        names = [
-            train.feature_names[f] for pair in entered - train.n_features for f in pairs.pairs[pair]
-        ]
-        errors = {
-            name: 1.0 - self._scored_by.score(part, path.scores(pairs.table(part.X)))
-            for name, part in (("error", train), ("validation", validation))
-            if part is not None
+        pairs, entered, path = self._interaction_path(train)
+        features = [pairs.pairs[pair] for pair in entered.tolist()]
+        columns = {
+            "n_interactions": np.arange(len(path)),
+            "first": ["", *(train.feature_names[f] for f, _ in features)],
+            "second": ["", *(train.feature_names[g] for _, g in features)],
+            "error": 1.0 - self._scored_by.score(train, path.scores(pairs.table(train.X))),
         }
-        steps = {
-            "n_interactions": np.arange(len(mask)),
-            "first": ["", *names[::2]],
-            "second": ["", *names[1::2]],
-        }
-        self.interactions_ = pd.DataFrame({**steps, **errors})
-        best = len(entered) if validation is None else int(np.argmin(errors["validation"]))
-        return path.forest(best, pairs.axes), path.tables[best]
+        best = len(entered)
+        if validation is not None:
+            scores = path.scores(pairs.table(validation.X))
+            errors = 1.0 - self._scored_by.score(validation, scores)
+            columns["validation"] = errors
+            best = int(np.argmin(errors))
+        self.interactions_ = pd.DataFrame(columns)
+        self.forest_ = path.forest(best, pairs.axes)
+        return path.tables[best]
+
+    def _interaction_path(
+        self, train: RankingData
+    ) -> tuple[Interactions, Integers, TablePopulation]:
+        """Return the pairs, their order of entry, and the rankers with none, one, two, … of them."""
+        shapes = shapes_of(self.forest_, train)[:MAX_PAIRED_FEATURES]
+        features = sorted(train.feature_names.index(shape.features[0]) for shape in shapes)
+        fine = Bins.of(train, self.n_bins)
+        pairs = Interactions(Bins.of(train, N_CUTS), fine, tuple(combinations(features, 2)))
+        data = train.with_table(pairs.table(train.X))
+        single_prior = _Prior.of(train, fine, self.smooth)
+        prior = replace(single_prior, bins=pairs.bins, pairs=pairs.roots(self.smooth))
+        system = self._system(data, read_masks(data), prior)
+        columns = system.forward_path(self.alpha, self.interactions, n_start=train.n_features)
+        mask = np.zeros((len(columns) + 1, data.n_features), np.bool_)
+        mask[:, : train.n_features] = True
+        for size, column in enumerate(columns.tolist(), start=1):
+            mask[size:, column] = True
+        return pairs, columns - train.n_features, system.solved(self.alpha, mask)
 
     def plot(self) -> Figure:
         """Draw the step functions, those with the largest spread first; see `moerank.figures.shapes_of_run`."""
@@ -290,33 +290,37 @@ class _Prior:
     smooth: float
     direction: Vector  # (n_steps,), v of each feature
     share: Vector  # (n_steps,), c v
-    first: Integers  # where the steps of each feature that has some begin
+    begins: Integers  # where the steps of each feature that has some begin
     pairs: Sequence[Matrix] = ()  # roots of the steps of interactions, which come last
 
     @classmethod
     def of(cls, train: RankingData, bins: Bins, smooth: float) -> _Prior:
         v = _increments(train, bins)
         sizes = np.diff(bins.first_step)
-        first, sizes = bins.first_step[:-1][sizes > 0], sizes[sizes > 0]
-        square = np.add.reduceat(v**2, first)
+        begins, sizes = bins.first_step[:-1][sizes > 0], sizes[sizes > 0]
+        square = np.add.reduceat(v**2, begins)
         c = (np.sqrt(smooth**2 + square) - smooth) / square
-        return cls(bins, smooth, v, np.repeat(c, sizes) * v, first)
+        return cls(bins, smooth, v, np.repeat(c, sizes) * v, begins)
 
     def root(self, values: Matrix) -> Matrix:
         """Return values (n, n_steps) times the root."""
-        ends = np.cumsum([len(self.direction), *map(len, self.pairs)])
-        single, *others = np.split(values, ends[:-1], axis=1)
-        sizes, total = np.diff(self.first, append=len(self.direction)), np.empty(single.shape)
-        for begin in range(0, len(single), ROOT_ROWS):
-            rows = single[begin : begin + ROOT_ROWS]
-            along = np.repeat(
-                np.add.reduceat(rows * self.direction, self.first, axis=1), sizes, axis=1
-            )
-            along *= self.share
-            along += self.smooth * rows
-            total[begin : begin + ROOT_ROWS] = along
-        parts = [total, *(each @ root for each, root in zip(others, self.pairs, strict=True))]
-        return np.concatenate(parts, axis=1) if others else parts[0]
+        n_steps = len(self.direction)
+        sizes = np.diff(self.begins, append=n_steps)
+        products = np.empty((len(values), n_steps))
+        for begin in range(0, len(values), ROOT_ROWS):
+            rows = values[begin : begin + ROOT_ROWS, :n_steps]
+            sums = np.add.reduceat(rows * self.direction, self.begins, axis=1)
+            block = np.repeat(sums, sizes, axis=1)
+            block *= self.share
+            block += self.smooth * rows
+            products[begin : begin + ROOT_ROWS] = block
+        if not self.pairs:
+            return products
+        parts = [products]
+        for root in self.pairs:
+            parts.append(values[:, n_steps : n_steps + len(root)] @ root)
+            n_steps += len(root)
+        return np.concatenate(parts, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,20 +342,21 @@ class System:
             np.cumsum(tables[:, cells], axis=1, out=tables[:, cells])
         return TablePopulation(bins, tables)
 
-    def forward_path(self, alpha: float, n_steps: int, given: int = 0) -> Integers:
-        """Return the features in the order in which they enter after the first ones, which are given.
+    def forward_path(self, alpha: float, n_steps: int, n_start: int = 0) -> Integers:
+        """Return the features in the order in which they enter; the path starts with the first `n_start` features.
 
         See `AdditiveRLS.forward_path`.
         """
-        first = self.prior.bins.first_step[given:]
-        n_given = int(first[0])
-        n = len(self.b) - n_given
+        begins = self.prior.bins.first_step[n_start:]
+        n_eliminated = int(begins[0])
+        n = len(self.b) - n_eliminated
         system = np.column_stack([plus_ridge(self.A, alpha), self.b])
         width = -(-(n + 1) // VECTOR_WIDTH) * VECTOR_WIDTH
-        total, top = np.zeros((width, width)), system[:n_given, n_given:]
-        eliminated = top[:, :n].T @ np.linalg.solve(system[:n_given, :n_given], top)
-        total[:n, : n + 1] = system[n_given:, n_given:] - eliminated
-        return given + forward_blocks(total, first - n_given, n_steps)
+        total = np.zeros((width, width))
+        top = system[:n_eliminated, n_eliminated:]
+        solution = np.linalg.solve(system[:n_eliminated, :n_eliminated], top)
+        total[:n, : n + 1] = system[n_eliminated:, n_eliminated:] - top[:, :n].T @ solution
+        return n_start + forward_blocks(total, begins - n_eliminated, n_steps)
 
 
 def _increments(train: RankingData, bins: Bins) -> Vector:
@@ -380,22 +385,21 @@ class Interactions:
     """Pairs of features as further columns of a table, which hold the number of the bin of both features together."""
 
     coarse: Bins  # of each feature
-    single: Bins  # of the functions of one feature
+    fine: Bins  # of the functions of one feature
     pairs: tuple[tuple[int, int], ...]
 
     def table(self, X: Floats) -> Matrix:
         """Return the table (n_documents, n_features + n_pairs)."""
         codes = self.coarse.codes_of(X)
-        return np.column_stack(
-            [X, *(codes[f] * np.uint8(self._width(g)) + codes[g] for f, g in self.pairs)]
-        )
+        columns = [codes[f] * np.uint8(self._width(g)) + codes[g] for f, g in self.pairs]
+        return np.column_stack([X, *columns])
 
     @cached_property
     def bins(self) -> Bins:
-        """The bins of all columns of the table, for pairs one for each of their bins."""
+        """The bins of all columns of the table; a pair has one for each bin of both features."""
         n_bins = [self._width(f) * self._width(g) for f, g in self.pairs]
-        between: list[Vector] = [np.arange(0.5, n - 1) for n in n_bins]
-        return Bins((*self.single.thresholds, *between))
+        thresholds: list[Vector] = [np.arange(0.5, n - 1) for n in n_bins]
+        return Bins((*self.fine.thresholds, *thresholds))
 
     def roots(self, smooth: float) -> list[Matrix]:
         """Return symmetric roots of the covariances of the steps of each pair.
@@ -405,7 +409,7 @@ class Interactions:
         """
         roots = []
         for f, g in self.pairs:
-            above_f, above_g = (np.tri(self._width(each), k=-1)[:, :-1] for each in (f, g))
+            above_f, above_g = self._indicators(f), self._indicators(g)
             steps = np.diff(np.kron(above_f, above_g), axis=0)
             values, vectors = np.linalg.eigh(steps @ steps.T)
             roots.append(smooth * (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
@@ -414,9 +418,13 @@ class Interactions:
     @property
     def axes(self) -> dict[int, tuple[Axis, ...]]:
         """The columns of pairs with their features and thresholds, see `TablePopulation.forest`."""
-        n_features = len(self.single.thresholds)
+        n_features = len(self.fine.thresholds)
         cuts = self.coarse.thresholds
         return {n_features + i: ((f, cuts[f]), (g, cuts[g])) for i, (f, g) in enumerate(self.pairs)}
+
+    def _indicators(self, feature: int) -> Matrix:
+        """Return for each bin of a feature (n_bins, n_thresholds) which thresholds it is above."""
+        return np.tri(self._width(feature), k=-1)[:, :-1]
 
     def _width(self, feature: int) -> int:
         return len(self.coarse.thresholds[feature]) + 1

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from functools import cache
 from typing import (
     Annotated,
@@ -23,8 +23,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters, check_fields, is_made_of_fields
-from moerank.data import UNSCALED, FittedScaling, MissingRule, RankingData, Scaling
-from moerank.data.scaling import negative_features
+from moerank.data import (
+    PER_QUERY,
+    UNSCALED,
+    FittedScaling,
+    MissingRule,
+    RankingData,
+    Scaling,
+    inputs,
+)
+from moerank.data.scaling import fill_missing, negative_features
 from moerank.identity import digest
 from moerank.kernels.newton import MAX_STEPS
 from moerank.kernels.scores import linear_scores
@@ -76,23 +84,23 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         The features with raw values below 0 in the training data, which some search engines refuse.
     """
 
-    # Whether a score is a sum over single features, in which a feature constant in every query moves no document.
+    # True if a score is a sum over single features: then a feature that is constant in every query moves no document.
     _additive: ClassVar[bool] = True
 
     # The arguments that scikit-learn's metadata routing, if enabled, passes on by default.
     __metadata_request__fit: ClassVar = {"qid": True, "validation": True}
     __metadata_request__score: ClassVar = {"qid": True}
 
-    # Whether training uses weights of queries and documents; around a ranker, whether its default ranker does.
+    # True if the training, or that of the default ranker, uses weights of queries and documents.
     _takes_weights: ClassVar[bool] = False
 
-    # Advice for a fit that found no feature to rank by, or scores all documents alike.
+    # Advice for a fit that finds no feature to rank by, or scores all documents alike.
     _remedy = (
         "check that the labels depend on the features, and that the features have comparable scales"
     )
 
-    # Whether only the order of a feature's values matters, as in trees, so that its scale does not.
-    _by_thresholds: ClassVar[bool] = False
+    # True if the ranker depends only on the order of each feature's values, as trees do.
+    _scale_free: ClassVar[bool] = False
 
     support_: Mask
     varying_: Mask
@@ -161,12 +169,9 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         train = arguments.as_ranking_data(X, y, qid)
         held_out = arguments.as_validation_data(validation, train)
         self._look_at(train)
-        self.scaling_, self.missing_, self.negative_ = (
-            train.scaling,
-            train.missing,
-            negative_features(train),
-        )
-        self.missing_values_ = train.missing_values
+        self.scaling_ = train.scaling
+        self.missing_, self.missing_values_ = train.missing, train.missing_values
+        self.negative_ = negative_features(train)
         if train.given_names is not None:
             self.feature_names_in_ = np.asarray(train.given_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
@@ -184,24 +189,25 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         finite_scores(scores[:1], type(self).__name__)
         if not is_own(self):
             self._compare_scores(rows)
+        messages = list(self._fit_warnings())
         reason = "" if self.support_.any() else "found no feature to rank by, and "
-        alike = reason or ((scores == scores[0]).all() and not np.ptp(self.predict(train)))
-        first = [f"{reason}scores all documents alike; {self._remedy}"] if alike else []
-        for warning in (*first, *self._fit_warnings()):
-            warnings.warn(f"{type(self).__name__} {warning}", ConvergenceWarning, stacklevel=2)
+        if reason or ((scores == scores[0]).all() and not np.ptp(self.predict(train))):
+            messages.insert(0, f"{reason}scores all documents alike; {self._remedy}")
+        for message in messages:
+            warnings.warn(f"{type(self).__name__} {message}", ConvergenceWarning, stacklevel=2)
         return self
 
     def _compare_scores(self, X: Matrix) -> None:
         """Compare the `predict` of a user's class on a scaled table with its `_scores`, and these with its `coef_`."""
-        plain = copy(self)
-        plain.scaling_, plain.missing_, plain.missing_values_ = UNSCALED, None, ()
-        scores, predicted = plain._scores(X).reshape(len(X)), np.ravel(plain.predict(X))
+        unscaled = copy(self)
+        unscaled.scaling_, unscaled.missing_, unscaled.missing_values_ = UNSCALED, None, ()
+        scores, predicted = unscaled._scores(X).reshape(len(X)), np.ravel(unscaled.predict(X))
         if not np.ptp(predicted - scores) <= SAME_SCORES * np.abs(scores).max():
             raise ValueError(
-                f"{type(self).__name__}.predict differs from its _scores, by which searches and studies rank. Change "
-                "_scores alone"
+                f"{type(self).__name__}.predict differs from its _scores, "
+                "by which searches and studies rank. Change _scores alone"
             )
-        self._linear = linear_weights(plain, X) is not None  # read by `Model.of`
+        self._linear = linear_weights(unscaled, X) is not None  # read by `Model.of`
 
     def predict(self, X: RankingData | ArrayLike) -> Vector:
         """Return the scores (n_documents,) of the rows of X, which has all features; higher ranks higher.
@@ -210,15 +216,16 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         if the training data were scaled per query, it counts as scaled already, and its missing values can only follow
         a rule that is a number. A RankingData with the scaling of the training data is used as it is.
         """
-        table = self._table(X)
-        if (
-            getattr(self, "coef_", None) is not None
-        ):  # a sum in the precision of the features, as in the training
-            return finite_scores(self._scores(table).reshape(len(table)), type(self).__name__)
+        name, table = type(self).__name__, self._table(X)
+        if getattr(self, "coef_", None) is not None:
+            # A sum in the precision of the features, as in the training.
+            return finite_scores(self._scores(table).reshape(len(table)), name)
         step = SCORED_ROWS if self._additive and table.dtype != np.float64 else max(len(table), 1)
-        parts = [table[begin : begin + step] for begin in range(0, len(table), step)]
-        scores = [self._scores(np.asarray(part, np.float64)).reshape(len(part)) for part in parts]
-        return finite_scores(np.concatenate([np.empty(0), *scores]), type(self).__name__)
+        scores = [np.empty(0)]
+        for begin in range(0, len(table), step):
+            rows = np.asarray(table[begin : begin + step], np.float64)
+            scores.append(self._scores(rows).reshape(len(rows)))
+        return finite_scores(np.concatenate(scores), name)
 
     def score(
         self,
@@ -250,8 +257,9 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         if not isinstance(X, RankingData) and qid is None:
             if self.n_queries_ > 1:
                 raise ValueError(
-                    f"score needs qid, because the training data had {self.n_queries_} queries; scikit-learn's "
-                    "searches hand it on after sklearn.set_config(enable_metadata_routing=True)"
+                    f"score needs qid, because the training data had {self.n_queries_} queries; "
+                    "scikit-learn's searches hand it on after "
+                    "sklearn.set_config(enable_metadata_routing=True)"
                 )
             qid = 0
         return self._scored_by.score(arguments.labelled(X, y, qid), scores)
@@ -266,11 +274,10 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         X has all features. They are completed and scaled as in `predict`.
         """
         check_is_fitted(self, "support_")
-        as_given = not isinstance(self.scaling_, FittedScaling) and self.missing_ is None
-        if not isinstance(X, RankingData) and as_given:
-            from sklearn.feature_selection import (
-                SelectorMixin,
-            )  # not above: it loads a third of scikit-learn
+        is_raw = not isinstance(self.scaling_, FittedScaling) and self.missing_ is None
+        if not isinstance(X, RankingData) and is_raw:
+            # Not imported above, because it loads a third of scikit-learn.
+            from sklearn.feature_selection import SelectorMixin
 
             return SelectorMixin.transform(self, X)
         return self._table(X)[:, self.support_]
@@ -304,9 +311,67 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         return _check_feature_names_in(self, input_features)[self.support_]
 
     def _table(self, X: RankingData | ArrayLike) -> Matrix:
-        """Return X completed and scaled like the training data."""
+        """Check X, and return it as a C-contiguous table in its precision, completed and scaled like the training data.
+
+        Raises a ValueError for columns that differ from those of the fit in number or name, for values that are
+        infinite, too large, or missing without a rule that can be followed, and for data that are scaled in another
+        way. Raises a TypeError for tables of objects that are not numbers.
+        """
         check_is_fitted(self, "support_")
-        return arguments.as_feature_table(X, self)
+        names = list(getattr(self, "feature_names_in_", ())) or None
+        scaling = self.scaling_
+        if isinstance(scaling, FittedScaling):
+            # Without rounding, so that equal values score the same in either precision.
+            scaling = replace(scaling, single=False)
+        columns = X.given_names if isinstance(X, RankingData) else inputs.column_names(X)
+        arguments.check_feature_names(columns, names, "the columns of X", "the fit")
+        table = X.X if isinstance(X, RankingData) else inputs.as_table(X, names)
+        n_features = self.n_features_in_
+        if table.ndim != 2 or table.shape[1] != n_features:
+            raise ValueError(
+                f"X has {table.shape[-1]} features, but {type(self).__name__} is expecting "
+                f"{n_features} features as input, those of the fit. Reshape your data to "
+                f"(n_documents, {n_features}); one document is X.reshape(1, -1)"
+            )
+        if not isinstance(X, RankingData):
+            table = self._completed(table, names, scaling)
+        elif self.missing_values_ and X.missing_values != self.missing_values_:
+            raise ValueError(
+                f"{X.name}: give missing_values={self.missing_values_}, as in the training data"
+            )
+        else:
+            table = arguments.scaled_alike(X, scaling, self.missing_).X
+        inputs.refuse_large_values(table, names)
+        return table
+
+    def _completed(self, table: Matrix, names: list[str] | None, scaling: Scaling) -> Matrix:
+        """Return the table of an array without missing values, scaled if the scaling was fitted.
+
+        An array has no queries, so it counts as scaled already if the training data were scaled per query.
+        """
+        inputs.refuse_infinite_values(table, names)
+        if scaling != PER_QUERY:
+            table = inputs.without_values(table, self.missing_values_)
+        if self.missing_ is None:
+            remedy = (
+                "the training data had no missing value, so there is no rule; "
+                f"give a RankingData with {inputs.RULES}"
+            )
+        elif isinstance(self.missing_, str):
+            remedy = (
+                f"the rule missing={self.missing_!r} needs the whole query; "
+                "give a RankingData with the rule and the queries"
+            )
+        else:
+            remedy = ""
+            if np.isnan(table.min(initial=0.0)):
+                table = table.copy(order="K") if inputs.is_frozen(table) else table
+                fill_missing(table, np.array([0, len(table)]), self.missing_)
+        inputs.refuse_missing_values(table, names, remedy=remedy)
+        if isinstance(scaling, FittedScaling):
+            table = scaling.table(table)
+            inputs.refuse_infinite_values(table, names)
+        return table
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -321,13 +386,13 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         return super()._get_param_names()
 
     def _scales_matter(self) -> bool:
-        """Whether the scales of features matter; for an estimator around a ranker, whether they do for that ranker.
+        """Return whether the scales of features matter to the ranker, or to the one inside it.
 
-        False for rankers of other packages, about which nothing is known.
+        They do not for rankers of other packages, about which nothing is known.
         """
         inner = arguments.inner_ranker(self)
         if inner is None:
-            return not self._by_thresholds
+            return not self._scale_free
         return isinstance(inner, RankingEstimator) and inner._scales_matter()
 
     def _learn(self, train: RankingData, validation: RankingData | None = None) -> Self:
@@ -341,11 +406,11 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         train.require_moderate_values()
         arguments.refuse_weights(train, self)
         self.n_features_in_, self.n_queries_ = train.n_features, train.n_queries
-        self.varying_ = (
-            arguments.varying_in_queries(train) if self._additive else np.ptp(train.X, axis=0) > 0
-        )
+        if self._additive:
+            self.varying_, where = arguments.varying_in_queries(train), "every query"
+        else:
+            self.varying_, where = np.ptp(train.X, axis=0) > 0, "all documents"
         if not self.varying_.any():
-            where = "every query" if self._additive else "all documents"
             raise ValueError(
                 f"{train.name}: every feature is constant in {where}: there is nothing to rank by"
             )
@@ -395,7 +460,9 @@ class Ranker(RankingEstimator):
     def _fit_warnings(self) -> Iterator[str]:
         yield from super()._fit_warnings()
         if not self._converged:
-            yield f"did not converge to tol={self.tol} in {self.n_iter_} steps; raise tol, or lower C"
+            yield (
+                f"did not converge to tol={self.tol} in {self.n_iter_} steps; raise tol, or lower C"
+            )
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return the published grid of hyper-parameters for these training data, the simplest ranker first."""
@@ -448,16 +515,15 @@ class Ranker(RankingEstimator):
         return {}
 
     def _groups(self, candidates: list[Self]) -> list[list[int]]:
-        """Return the numbers of the entries that are trained together, one list for each group."""
+        """Return the indices of the entries that are trained together, one list for each group."""
         if self._trained_together is None:
             return [list(range(len(candidates)))]
-        open_ones = {self._size, *self._trained_together}
         groups: dict[str, list[int]] = {}
-        for i, candidate in enumerate(candidates):
-            setting = {
-                name: v for name, v in candidate.get_params().items() if name not in open_ones
-            }
-            groups.setdefault(digest(setting), []).append(i)
+        for index, candidate in enumerate(candidates):
+            settings = candidate.get_params()
+            for name in (self._size or "", *self._trained_together):
+                settings.pop(name, None)
+            groups.setdefault(digest(settings), []).append(index)
         return list(groups.values())
 
     def _candidate_scores(
@@ -465,8 +531,9 @@ class Ranker(RankingEstimator):
     ) -> Matrix:
         """Return the validation scores (n_documents, n_candidates) of one group, trained on all pairs and features."""
         sizes = [getattr(candidate, self._size) if self._size else 1 for candidate in candidates]
-        by_size = candidates[int(np.argmax(sizes))]._validation_scores(train, validation)
-        return by_size[:, np.minimum(sizes, by_size.shape[1]) - 1]
+        largest = candidates[int(np.argmax(sizes))]
+        staged = largest._validation_scores(train, validation)
+        return staged[:, np.minimum(sizes, staged.shape[1]) - 1]
 
     def _validation_scores(self, train: RankingData, validation: RankingData) -> Matrix:
         """Train, and return the validation scores (n_documents, n_sizes) at sizes 1, 2, … up to its own."""
@@ -590,8 +657,9 @@ class Backend(LinearRanker, Trainer[Matrix]):
         if not converged.all():
             # Always the same text, so that a search of many generations shows it once.
             warnings.warn(
-                f"{type(self).__name__} stopped at {MAX_STEPS} Newton steps for some individuals, before "
-                f"tol={self.tol} was reached; raise tol, regularise more, or scale the features",
+                f"{type(self).__name__} stopped at {MAX_STEPS} Newton steps for some individuals, "
+                f"before tol={self.tol} was reached; raise tol, regularise more, or scale the "
+                "features",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -34,11 +34,12 @@ def steadied(values: Vector) -> Vector:
     (0, 4)
     """
     reach = min(REACH, len(values) // 10)
-    windows = [values[max(0, i - reach) : i + reach + 1] for i in range(len(values))]
-    # As differences, so that equal values have the same mean to the bit, however many they are.
-    return np.array(
-        [value + (window - value).mean() for value, window in zip(values, windows, strict=True)]
-    )
+    means = np.empty(len(values))
+    for i, value in enumerate(values):
+        window = values[max(0, i - reach) : i + reach + 1]
+        # As differences, so that equal values have the same mean to the bit, however many they are.
+        means[i] = value + (window - value).mean()
+    return means
 
 
 class TrailingMean:
@@ -50,17 +51,17 @@ class TrailingMean:
 
     def __init__(self, metric: Metric) -> None:
         self._metric = metric
-        self._last: deque[float] = deque(maxlen=2 * REACH + 1)
+        self._values: deque[float] = deque(maxlen=2 * REACH + 1)
 
     def __call__(self, data: RankingData, scores: Vector) -> float:
         """Add the metric of these scores for the documents of `data`, and return the mean."""
-        self._last.append(float(self._metric.score(data, scores)))
-        missing = 2 * REACH + 1 - len(self._last)
-        return -float(missing) if missing else float(np.mean(self._last))
+        self._values.append(float(self._metric.score(data, scores)))
+        n_missing = 2 * REACH + 1 - len(self._values)
+        return -float(n_missing) if n_missing else float(np.mean(self._values))
 
 
 # Below this total the weights of the pairs lose digits: every pair is in the right order by far.
-VANISHED = 1e-250
+MIN_TOTAL_WEIGHT = 1e-250
 
 
 class StumpBoosting(Ranker):
@@ -75,7 +76,7 @@ class StumpBoosting(Ranker):
     n_thresholds: Count | None = 10
 
     _size = "n_rounds"
-    _by_thresholds = True
+    _scale_free = True
     _steadied = staticmethod(steadied)
     _fidelity: ClassVar[bool]
 
@@ -86,12 +87,12 @@ class StumpBoosting(Ranker):
         """
         return [{"n_rounds": size} for size in range(1, self.n_rounds + 1)]
 
-    def _step(self, right: float, wrong: float, least: float) -> float:
-        """Return α of a stump that orders the shares `right` and `wrong` of the weight rightly and wrongly.
+    def _step(self, right_share: float, wrong_share: float, min_share: float) -> float:
+        """Return α of a stump that orders these shares of the weight rightly and wrongly.
 
-        `least`, the average share of one pair, is the smallest share that counts, so that α is finite.
+        `min_share`, the average share of one pair, is the smallest share that counts, so that α is finite.
         """
-        raise TypeError(f"{type(self).__name__} does not implement _step")
+        raise NotImplementedError
 
     def _importance(self, train: RankingData) -> Matrix:
         """Return the factors (n_documents,) for the weights of the pairs of each better document."""
@@ -101,23 +102,25 @@ class StumpBoosting(Ranker):
         train = train.with_features(self.varying_)
         bins, n_thresholds, cuts = _bins(train, self.n_thresholds)
         importance = self._importance(train)
-        groups = train.pairs.groups
-        weights, scores, potentials = np.empty(len(train.pairs)), *np.zeros((2, train.n_documents))
+        groups, n_pairs = train.pairs.groups, len(train.pairs)
+        weights = np.empty(n_pairs)
+        scores, potentials = np.zeros((2, train.n_documents))
         stumps = []
         for _ in range(self.n_rounds):
             total = pair_weights(groups, scores, importance, self._fidelity, weights, potentials)
-            if total < VANISHED:
+            if total < MIN_TOTAL_WEIGHT:
                 break
             feature, b, r = best_stump(bins, n_thresholds, potentials, total)
             if r == 0.0:
                 break
             above = bins[feature] > b
-            right, wrong = split_weight(groups, weights, above)
-            alpha = self._step(right / total, wrong / total, 1.0 / len(train.pairs))
+            right_weight, wrong_weight = split_weight(groups, weights, above)
+            shares = right_weight / total, wrong_weight / total
+            alpha = self._step(*shares, min_share=1.0 / n_pairs)
             scores[above] += alpha
-            stumps.append((feature, cuts[feature, b], alpha, right / total, wrong / total))
-        columns = np.array(stumps).reshape(-1, 5).T
+            stumps.append((feature, cuts[feature, b], alpha, *shares))
         self.n_rounds_ = len(stumps)
+        columns = np.array(stumps).reshape(-1, 5).T
         self.features_ = np.flatnonzero(self.varying_)[columns[0].astype(np.int64)]
         self.thresholds_, self.alphas_, self.right_, self.wrong_ = columns[1:].copy()
         self.support_ = np.isin(np.arange(self.n_features_in_), self.features_)
@@ -128,9 +131,8 @@ class StumpBoosting(Ranker):
     @property
     def forest_(self) -> Forest:
         """The stumps as trees of two leaves, 0 and α."""
-        stumps = zip(
-            self.features_.tolist(), self.thresholds_.tolist(), self.alphas_.tolist(), strict=True
-        )
+        columns = (self.features_.tolist(), self.thresholds_.tolist(), self.alphas_.tolist())
+        stumps = zip(*columns, strict=True)
         return Forest.of((feature, threshold, 0.0, alpha) for feature, threshold, alpha in stumps)
 
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
@@ -149,20 +151,19 @@ def _bins(
     Rows of fewer thresholds are filled up with infinity.
     """
 
-    def of_column(column: Vector, single: Floats) -> Vector:
-        every = thresholds(column, len(column), single)
+    def column_thresholds(column: Vector, rounded: Floats) -> Vector:
+        middles = thresholds(column, len(column), rounded)
         if n_thresholds is None:
-            return every
+            return middles
         levels = column.min() + np.ptp(column) * (np.arange(n_thresholds) / n_thresholds)
         ordered = np.sort(column)
-        counts, wanted = (
-            np.searchsorted(ordered, values, side="right") for values in (every, levels)
-        )
-        index = np.unique(np.searchsorted(counts, wanted))
-        return every[index[index < len(every)]]
+        n_below_middles = np.searchsorted(ordered, middles, side="right")
+        n_below_levels = np.searchsorted(ordered, levels, side="right")
+        index = np.unique(np.searchsorted(n_below_middles, n_below_levels))
+        return middles[index[index < len(middles)]]
 
     def compute() -> tuple[NDArray[np.int32], Integers, Vector]:
-        lists = list(map(of_column, train.X64.T, in_single(train.X, train.scaling).T))
+        lists = list(map(column_thresholds, train.X64.T, in_single(train.X, train.scaling).T))
         table = np.full((len(lists), max(map(len, lists))), np.inf)
         bins = np.empty((len(lists), train.n_documents), np.int32)
         for f, values in enumerate(lists):
@@ -231,9 +232,9 @@ class RankBoost(StumpBoosting):
 
     _fidelity = False
 
-    def _step(self, right: float, wrong: float, least: float) -> float:
-        r = right - wrong
-        return 0.5 * math.log(max(1.0 + r, least) / max(1.0 - r, least))
+    def _step(self, right_share: float, wrong_share: float, min_share: float) -> float:
+        r = right_share - wrong_share
+        return 0.5 * math.log(max(1.0 + r, min_share) / max(1.0 - r, min_share))
 
 
 class FRank(StumpBoosting):
@@ -287,8 +288,8 @@ class FRank(StumpBoosting):
 
     _fidelity = True
 
-    def _step(self, right: float, wrong: float, least: float) -> float:
-        return 0.5 * math.log(max(right, least) / max(wrong, least))
+    def _step(self, right_share: float, wrong_share: float, min_share: float) -> float:
+        return 0.5 * math.log(max(right_share, min_share) / max(wrong_share, min_share))
 
     def _importance(self, train: RankingData) -> Matrix:
         return np.repeat(1.0 / np.maximum(train.label_runs.n_pairs_of, 1), np.diff(train.offsets))
@@ -297,7 +298,7 @@ class FRank(StumpBoosting):
 MEASURES = {"map": MAP(), "ndcg": NDCG(10, convention="letor", short_queries="own_length")}
 Reweighting = Literal["combined", "cumulative", "weak"]
 # Σ P (1 − E) counts as at least this, or α of a feature that ranks every query perfectly would be infinite.
-LEAST_ERROR = 1e-10
+MIN_ERROR = 1e-10
 
 
 class AdaRank(LinearRanker):
@@ -366,28 +367,26 @@ class AdaRank(LinearRanker):
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return every form of `reweighting` with every number of rounds up to `n_rounds`."""
-        sizes = range(1, self.n_rounds + 1)
         return [
             {"n_rounds": size, "reweighting": form}
-            for size in sizes
+            for size in range(1, self.n_rounds + 1)
             for form in get_args(Reweighting)
         ]
 
     def _weights(self, train: RankingData) -> Matrix:
-        rounds = list(self._rounds(train))
+        rounds = np.array(list(self._rounds(train))).reshape(-1, 3)
         self.n_rounds_ = len(rounds)
-        features = [feature for feature, *_ in rounds]
-        self.features_ = np.flatnonzero(self.varying_)[np.array(features, np.int64)]
-        self.alphas_ = np.array([alpha for _, alpha, _ in rounds])
-        self.train_scores_ = np.array([values.mean() for *_, values in rounds])
+        features = rounds[:, 0].astype(np.int64)
+        self.features_ = np.flatnonzero(self.varying_)[features]
+        self.alphas_, self.train_scores_ = rounds[:, 1:].T.copy()
         steps = np.zeros((max(self.n_rounds_, 1), train.n_features))
         steps[np.arange(self.n_rounds_), features] = self.alphas_
         coefs = np.cumsum(steps, axis=0)
         self.path_coefs_ = self._everywhere(coefs)
         return coefs[-1]
 
-    def _rounds(self, train: RankingData) -> Iterator[tuple[int, float, Vector]]:
-        """Yield the rounds of boosting on data all of whose features vary."""
+    def _rounds(self, train: RankingData) -> Iterator[tuple[int, float, float]]:
+        """Yield the feature, α and the mean training measure of each round, on data all of whose features vary."""
         convention = MEASURES.get(self.measure) if isinstance(self.measure, str) else None
         measure = convention or as_metric(self.measure, name="measure")
         values = measure.per_query(train, train.X64)
@@ -399,12 +398,13 @@ class AdaRank(LinearRanker):
             stuck = self.reweighting == "combined" and np.flatnonzero(w).tolist() == [feature]
             if quality[feature] <= 0.0 or stuck:
                 break
-            e = quality[feature]
-            alpha = 0.5 * math.log((1.0 + e) / max(1.0 - e, LEAST_ERROR))
+            alpha = 0.5 * math.log(
+                (1.0 + quality[feature]) / max(1.0 - quality[feature], MIN_ERROR)
+            )
             w[feature] += alpha
-            reached = measure.per_query(train, linear_scores(train.X, w[None])[:, 0])
-            yield feature, alpha, reached
-            P = self._reweighted(P, alpha, reached, values[:, feature])
+            combined = measure.per_query(train, linear_scores(train.X, w[None])[:, 0])
+            yield feature, alpha, combined.mean()
+            P = self._reweighted(P, alpha, combined, values[:, feature])
 
     def _reweighted(self, P: Matrix, alpha: float, combined: Matrix, weak: Matrix) -> Matrix:
         """Return the next weights of the queries; `combined` and `weak` are E of the ranker and of its last feature."""

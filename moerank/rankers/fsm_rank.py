@@ -105,11 +105,14 @@ class FSMRank(LargestWeightsPath, Backend):
 
     def _fit_warnings(self) -> Iterator[str]:
         yield from super()._fit_warnings()
-        before, last = self.objectives_[-2:] if self.n_iter_ else (0.0, 0.0)
-        if self.n_iter_ == self.max_iter and abs(last - before) > self.tol * abs(before):
+        if self.n_iter_ < self.max_iter:
+            return
+        previous, final = self.objectives_[-2:]
+        change = abs(final - previous)
+        if change > self.tol * abs(previous):
             yield (
-                f"stopped at max_iter={self.max_iter} steps, the last of which changed the objective by "
-                f"{abs(last - before):.3g}; raise max_iter or tol, or scale the features"
+                f"stopped at max_iter={self.max_iter} steps, the last of which changed the "
+                f"objective by {change:.3g}; raise max_iter or tol, or scale the features"
             )
 
     def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Matrix:
@@ -125,9 +128,9 @@ class FSMRank(LargestWeightsPath, Backend):
         problem = ListedPairs.of(train)
         loss = problem.residuals(u - v, SQUARED_HINGE)[0] / len(problem)
         (s, A, _), size = measures_of(train, self), u + v
-        used = size > 0
+        positive = size > 0
         with np.errstate(divide="ignore"):
-            cost = (size[used] / s[used]).sum()
+            cost = (size[positive] / s[positive]).sum()
         return float(loss + 0.5 * self.lambda1 * size @ A @ size + self.lambda2 * cost)
 
     def default_grid(self, train: RankingData) -> Grid:
@@ -152,20 +155,17 @@ class FSMRank(LargestWeightsPath, Backend):
     ) -> tuple[Matrix, Integers, Matrix]:
         """Run Algorithm 1, see `ListedPairs.minimise_penalised`; the entries of a grid have their own `lambdas`."""
         n = len(masks.features)
-        lambda1, lambda2 = (
-            np.tile([[self.lambda1], [self.lambda2]], n) if lambdas is None else lambdas
-        )
+        if lambdas is None:
+            lambdas = np.tile([[self.lambda1], [self.lambda2]], n)
         s, A, cost = measures_of(train, self)
         masks = replace(masks, features=masks.features & (s > 0))
-        begin = (
-            np.zeros((n, train.n_features))
-            if start is None
-            else np.where(masks.features, start, 0.0)
-        )
-        begin = np.hstack([begin.clip(0.0), (-begin).clip(0.0)])
-        penalties = Penalties(A, np.tile(cost, (n, 1)), lambda1, lambda2)
+        weights = np.zeros((n, train.n_features))
+        if start is not None:
+            weights = np.where(masks.features, start, 0.0)
+        variables = np.hstack([weights.clip(0.0), (-weights).clip(0.0)])
+        penalties = Penalties(A, np.tile(cost, (n, 1)), *lambdas)
         return pairs_for(train, masks).minimise_penalised(
-            penalties, masks, begin, self.max_iter, self.tol
+            penalties, masks, variables, self.max_iter, self.tol
         )
 
 

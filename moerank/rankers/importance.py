@@ -18,11 +18,10 @@ from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import Metric, as_metric
 
 # An importance below this is a rounding error of 0.
-NONE = 1e-12
+ZERO_TOLERANCE = 1e-12
 
-# Number of features that are measured at a time, because the table of their weights is square.
-AT_ONCE = 256
-
+# Number of features that are measured together, because the table of their weights is square.
+BLOCK_FEATURES = 256
 
 FeatureImportance: TypeAlias = (
     str | Metric | Array | Sequence[float] | Callable[[RankingData], Array]
@@ -55,8 +54,8 @@ def feature_importance(data: RankingData, importance: FeatureImportance = "pears
         elif isinstance(importance, str | Metric):
             s = single_feature_values(data, as_metric(importance, name="importance")).max(axis=0)
         else:
-            s = _given(data, importance, "importance", (data.n_features,))
-        return np.where(s < NONE, 0.0, s)
+            s = _checked_measure(data, importance, "importance", (data.n_features,))
+        return np.where(s < ZERO_TOLERANCE, 0.0, s)
 
     return data.remember(("feature importance", _key(importance)), compute)
 
@@ -77,7 +76,8 @@ def feature_similarity(
             check_choice(SIMILARITIES, similarity=similarity)
             A = SIMILARITIES[similarity](data)
         else:
-            A = _given(data, similarity, "similarity", (data.n_features, data.n_features))
+            shape = (data.n_features, data.n_features)
+            A = _checked_measure(data, similarity, "similarity", shape)
         if not convex:
             return A
         with one_blas_thread():
@@ -93,7 +93,9 @@ def _key(measure: object) -> object:
     return measure if is_hashable else digest(measure)
 
 
-def _given(data: RankingData, measure: object, name: str, shape: tuple[int, ...]) -> Array:
+def _checked_measure(
+    data: RankingData, measure: object, name: str, shape: tuple[int, ...]
+) -> Array:
     """Return the numbers of an array or a function of the data; a ValueError if their shape or values are wrong."""
     try:
         values = np.asarray(measure(data) if callable(measure) else measure, np.float64)
@@ -103,10 +105,12 @@ def _given(data: RankingData, measure: object, name: str, shape: tuple[int, ...]
         ) from None
     if values.shape != shape:
         raise ValueError(
-            f"{name} has the shape {values.shape}; give it {shape}, because {data.name} has {data.n_features} features"
+            f"{name} has the shape {values.shape}; give it {shape}, "
+            f"because {data.name} has {data.n_features} features"
         )
     if not (np.isfinite(values).all() and (values >= 0).all() and np.array_equal(values, values.T)):
-        raise ValueError(f"{name} must be finite, 0 or more{' and symmetric' * (len(shape) - 1)}")
+        rule = "finite, 0 or more" if values.ndim == 1 else "finite, 0 or more and symmetric"
+        raise ValueError(f"{name} must be {rule}")
     return values
 
 
@@ -123,12 +127,12 @@ def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
 
     def compute() -> Matrix:
         means = []
-        for begin in range(0, data.n_features, AT_ONCE):
-            part = copy(data).with_features(
-                np.arange(data.n_features) // AT_ONCE == begin // AT_ONCE
-            )
-            alone = np.eye(part.n_features)
-            means.append(metric.mean_of_linear(part, np.vstack([alone, -alone])).reshape(2, -1))
+        blocks = np.arange(data.n_features) // BLOCK_FEATURES
+        for block in range(blocks[-1] + 1):
+            part = copy(data).with_features(blocks == block)
+            weights = np.eye(part.n_features)
+            values = metric.mean_of_linear(part, np.vstack([weights, -weights]))
+            means.append(values.reshape(2, -1))
         return np.hstack(means)
 
     return data.remember((metric, "of single features"), compute)

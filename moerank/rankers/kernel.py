@@ -34,20 +34,23 @@ class KernelRanker(Ranker):
     """
 
     _additive = False
-    _remedy = "check that the labels depend on the features, and scale these to [0, 1], which gamma is for"
+    _remedy = (
+        "check that the labels depend on the features, and scale these to [0, 1], for which gamma "
+        "is meant"
+    )
     _trained_together: ClassVar[tuple[str, ...]] = ("C", "tol")
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
         """Fix the feature map on the data, and return the table for all C: kernel values or mapped documents."""
-        raise TypeError(f"{type(self).__name__} does not implement _prepare")
+        raise NotImplementedError
 
     def _solve(self, table: Matrix, pairs: LabelRuns) -> Minimum:
         """Return the weights for one C, and the steps that led to them."""
-        raise TypeError(f"{type(self).__name__} does not implement _solve")
+        raise NotImplementedError
 
     def _image(self, X: Matrix) -> Matrix:
         """Return the feature map of X, shape (n_documents, n_weights)."""
-        raise TypeError(f"{type(self).__name__} does not implement _image")
+        raise NotImplementedError
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self.weights_, self.n_iter_, self._converged = self._solutions(train, [self])[0]
@@ -83,8 +86,8 @@ class KernelRanker(Ranker):
         return leader._scores_of(validation.X64, W)
 
 
-# Landmarks that are nearly combinations of others add directions of smaller eigenvalues than this: they are left out.
-SMALLEST_EIGENVALUE = 1e-6
+# Directions of smaller eigenvalues, from landmarks that are nearly combinations of others, are left out.
+MIN_EIGENVALUE = 1e-6
 
 
 class KernelMapRanker(KernelRanker):
@@ -102,12 +105,12 @@ class KernelMapRanker(KernelRanker):
         The paper's steps are 2¹, those of the authors' code 2² in C.
         """
         half = 0.5 * train.n_pairs
-        steps = range(-12, 3, 2), range(-12, 7, 2)
-        return [{"gamma": 2.0**width, "C": half * 2.0**c} for width, c in product(*steps)]
+        exponents = product(range(-12, 3, 2), range(-12, 7, 2))
+        return [{"gamma": 2.0**g, "C": half * 2.0**c} for g, c in exponents]
 
     def _draw_map(self, X: Matrix) -> None:
         """Draw the feature map for training documents X (n_documents, n_varying)."""
-        raise TypeError(f"{type(self).__name__} does not implement _draw_map")
+        raise NotImplementedError
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
         self._draw_map(train.X64)
@@ -180,11 +183,10 @@ class RankNystrom(KernelMapRanker):
 
     def _draw_map(self, X: Matrix) -> None:
         n_landmarks = min(self.n_components, len(X))
-        self.landmarks_ = X[
-            check_random_state(self.random_state).choice(len(X), n_landmarks, replace=False)
-        ]
+        rng = check_random_state(self.random_state)
+        self.landmarks_ = X[rng.choice(len(X), n_landmarks, replace=False)]
         values, U = np.linalg.eigh(rbf_kernel(self.landmarks_, self.landmarks_, self.gamma))
-        positive = values > SMALLEST_EIGENVALUE
+        positive = values > MIN_EIGENVALUE
         self.whitening_ = U[:, positive] / np.sqrt(values[positive])
 
     def _image(self, X: Matrix) -> Matrix:
@@ -192,9 +194,8 @@ class RankNystrom(KernelMapRanker):
 
     def _solve(self, table: Matrix, pairs: LabelRuns) -> Minimum:
         # The mapped features are the kernel's principal axes on the landmarks, so nearly uncorrelated.
-        return solve_with_features(
-            table, pairs, self.C, self.tol, hessian_diagonal(table, pairs, self.C)
-        )
+        diagonal = hessian_diagonal(table, pairs, self.C)
+        return solve_with_features(table, pairs, self.C, self.tol, diagonal)
 
 
 class RankFourier(KernelMapRanker):
@@ -318,22 +319,17 @@ class KernelRankSVM(KernelRanker):
 
         To save time, it is a coarser part of the paper's grid, c = −12 … 6 and gamma = 2⁻¹² … 2².
         """
-        p = train.n_pairs
-        return [
-            {"gamma": 2.0**g, "C": p * 2.0**c}
-            for g, c in product(range(-8, -1, 2), range(-12, 1, 3))
-        ]
+        exponents = product(range(-8, -1, 2), range(-12, 1, 3))
+        return [{"gamma": 2.0**g, "C": train.n_pairs * 2.0**c} for g, c in exponents]
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
         X = train.X64[documents.rows]
         n = len(X)
-        check_room(
-            f"{n:,}² kernel values, which rank-nystrom and rank-fourier do without,", 8 * n * n
-        )
+        what = f"{n:,}² kernel values, which rank-nystrom and rank-fourier do without,"
+        check_room(what, 8 * n * n)
         self.documents_ = X
-        K = np.empty(
-            (n, n)
-        )  # products read the lower triangle only, so the rest is neither computed nor touched
+        # Products read the lower triangle only, so the rest is neither computed nor touched.
+        K = np.empty((n, n))
         for begin in range(0, n, KERNEL_ROWS):
             end = min(begin + KERNEL_ROWS, n)
             K[begin:end, :end] = rbf_kernel(X[begin:end], X[:end], self.gamma)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -30,7 +31,19 @@ SLOWER = 0.3
 MAX_SHORT_TREES = 300
 
 
-class LambdaMART(Ranker):
+class TreeRanker(Ranker):
+    """Base of the rankers whose trees LightGBM trains over the columns that vary."""
+
+    _additive = False
+    _scale_free = True
+    _takes_weights = True
+
+    def _forest(self, train: RankingData, trees: list[Tree]) -> Forest:
+        """Return the forest of trees of the columns that vary, over all columns."""
+        return Forest.of(trees).over(np.flatnonzero(self.varying_)).with_middle_thresholds(train)
+
+
+class LambdaMART(TreeRanker):
     """Gradient boosting of regression trees for NDCG.
 
     With scores s, every preference pair (i, j) pulls its documents apart by
@@ -109,9 +122,6 @@ class LambdaMART(Ranker):
     k: Count = 10
     patience: Count = 100
 
-    _additive = False
-    _by_thresholds = True
-    _takes_weights = True
     _size = "n_trees"
     _steadied = staticmethod(steadied)
 
@@ -167,22 +177,24 @@ class LambdaMART(Ranker):
 
     def _grow(self, train: RankingData, validation: RankingData | None = None) -> list[Tree]:
         """Train the trees, set `booster_`, and return the trees over the columns that vary."""
+        self.booster_ = self._boosted(train, validation, self.n_trees)
+        return trees_of(self.booster_)
+
+    def _boosted(
+        self,
+        train: RankingData,
+        validation: RankingData | None,
+        n_trees: int,
+        start: Forest | None = None,
+        **parameters: object,
+    ) -> Booster:
+        """Train trees over the columns that vary, which continue those of `start`, with further parameters."""
         train = train.with_features(self.varying_)
         if validation is not None:
             validation = validation.with_features(self.varying_)
-        self.booster_ = boosted_trees(
-            train,
-            self.n_trees,
-            self._tree_parameters(train),
-            validation,
-            self.patience,
-            TrailingMean(self._early_stopping_metric),
-        )
-        return trees_of(self.booster_)
-
-    def _forest(self, train: RankingData, trees: list[Tree]) -> Forest:
-        """Return the forest of trees of the columns that vary, over all columns."""
-        return Forest.of(trees).over(np.flatnonzero(self.varying_)).with_middle_thresholds(train)
+        parameters = self._tree_parameters(train) | parameters
+        value = TrailingMean(self._early_stopping_metric)
+        return boosted_trees(train, n_trees, parameters, validation, self.patience, value, start)
 
     def _with_trees(self, train: RankingData, trees: list[Tree]) -> Self:
         self.forest_ = self._forest(train, trees)
@@ -284,7 +296,12 @@ def trees_of(booster: Booster, n_trees: int = -1) -> list[Tree]:
         children = tree(node["left_child"]), tree(node["right_child"])
         return node["split_feature"], node["threshold"], *children
 
-    dump = booster.dump_model(num_iteration=n_trees)
+    try:
+        dump = booster.dump_model(num_iteration=n_trees)
+    except json.JSONDecodeError:  # JSON has no infinite numbers
+        raise ValueError(
+            "LambdaMART: a leaf is infinite; scale the features, or lower the learning rate"
+        ) from None
     return [tree(entry["tree_structure"]) for entry in dump["tree_info"]]
 
 
@@ -292,7 +309,7 @@ def trees_of(booster: Booster, n_trees: int = -1) -> list[Tree]:
 FEW_DOCUMENTS = 40
 
 
-class BaggedLambdaMART(Ranker):
+class BaggedLambdaMART(TreeRanker):
     """Bagging of LambdaMART: s(x) = (1 / n_bags) Σ_b s_b(x), each s_b boosted on a random part of the queries.
 
     Parameters
@@ -365,10 +382,6 @@ class BaggedLambdaMART(Ranker):
     patience: Count = 100
     random_state: int | None = None
 
-    _additive = False
-    _by_thresholds = True
-    _takes_weights = True
-
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         part = train.with_features(self.varying_)
         if validation is not None:
@@ -391,11 +404,10 @@ class BaggedLambdaMART(Ranker):
             trees += trees_of(booster, n_trees)
         self.bags_, self.boosters_, sizes = zip(*members, strict=True)
         self.n_trees_ = np.array(sizes)
-        forest = Forest.of(trees).over(np.flatnonzero(self.varying_)).with_middle_thresholds(train)
-        self._sum = forest
-        leaves = tuple(leaf / self.n_bags for leaf in forest.leaves)
-        self.forest_ = replace(forest, leaves=leaves)
-        self.support_ = np.isin(np.arange(train.n_features), forest.columns)
+        self._sum = self._forest(train, trees)
+        leaves = tuple(leaf / self.n_bags for leaf in self._sum.leaves)
+        self.forest_ = replace(self._sum, leaves=leaves)
+        self.support_ = np.isin(np.arange(train.n_features), self._sum.columns)
 
     def _settings(self, n_documents: int, seed: int) -> Parameters:
         """Return LightGBM's parameters for a bag of `n_documents` documents."""

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from math import isfinite
 from typing import Annotated, Any, Self, TypeAlias
 
@@ -103,15 +104,15 @@ class Forest:
         leaves: list[float] = []
 
         def add(tree: Tree) -> int:
-            """Add a tree, a split before those below it, and return its number."""
+            """Add a tree, a split before those below it, and return its index."""
             if isinstance(tree, float):
                 leaves.append(tree)
                 return -len(leaves)
-            column, threshold, *below = tree
-            number, split = len(splits), [column, threshold]
+            column, threshold, *children = tree
+            index, split = len(splits), [column, threshold]
             splits.append(split)
-            split += map(add, below)
-            return number
+            split += map(add, children)
+            return index
 
         roots = tuple(map(add, trees))
         columns, thresholds, left, right = zip(*splits, strict=True) if splits else [()] * 4
@@ -122,27 +123,18 @@ class Forest:
 
         With `roots`, only these trees count. The same documents score the same, whatever the others are.
         """
+        columns = self._arrays[0]
+        if columns.max(initial=-1) >= X.shape[1]:
+            raise ValueError(
+                f"the trees split by column {columns.max()}, but the table has {X.shape[1]} columns"
+            )
         lists = self._arrays if roots is None else [*self._arrays[:-1], np.array(roots, np.int64)]
-        return tree_scores(self._checked(X), *lists)
+        return tree_scores(read_only(np.ascontiguousarray(X, np.float64)), *lists)
 
     def staged_scores(self, X: Matrix) -> Matrix:
         """Return the scores (n_documents, n_trees) of the rows of a finite table by the first 1, 2, … trees."""
-        X = self._checked(X)
-        *nodes, roots = self._arrays
-        scores = np.empty((len(X), len(roots)))
-        for tree in range(len(roots)):
-            lists = [*nodes, roots[tree : tree + 1]]
-            scores[:, tree] = tree_scores(X, *lists)
+        scores = np.column_stack([self.scores(X, [root]) for root in self.roots])
         return np.cumsum(scores, axis=1)
-
-    def _checked(self, X: Matrix) -> Matrix:
-        """Return a table that has all columns of the splits, as an array for the kernel."""
-        if max(self.columns, default=-1) >= X.shape[1]:
-            raise ValueError(
-                f"the trees split by column {max(self.columns)}, "
-                f"but the table has {X.shape[1]} columns"
-            )
-        return read_only(np.ascontiguousarray(X, np.float64))
 
     @cached_property
     def _arrays(self) -> list[Array]:
@@ -160,12 +152,12 @@ class Forest:
         O(n_features · n_documents log n_documents).
         """
         ordered = np.sort(data.X, axis=0)
-        single = in_single(ordered, data.scaling)
+        rounded = in_single(ordered, data.scaling)
         splits = zip(self.columns, self.thresholds, strict=True)
-        above = [np.searchsorted(single[:, column], cut, side="right") for column, cut in splits]
+        above = [np.searchsorted(rounded[:, column], cut, side="right") for column, cut in splits]
         rows = np.array(above, np.int64) - [[1], [0]]
         columns = np.array(self.columns, np.int64)
-        thresholds = between(ordered[rows, columns], single[rows, columns])
+        thresholds = between(ordered[rows, columns], rounded[rows, columns])
         return replace(self, thresholds=tuple(thresholds.tolist()))
 
     def over(self, columns: NDArray[np.int64]) -> Self:
@@ -180,9 +172,9 @@ def check_entries(length: int, thing: str, **lists: Sequence[object]) -> None:
             raise ValueError(
                 f"{name} must have one entry per {thing}, {length} in all, not {len(values)}"
             )
-        for position, value in enumerate(values):
+        for index, value in enumerate(values):
             if isinstance(value, float) and not isfinite(value):
-                raise ValueError(f"{name}[{position}] is {value}, but must be finite")
+                raise ValueError(f"{name}[{index}] is {value}, but must be finite")
 
 
 def finite_scores(scores: Matrix, ranker: str) -> Matrix:
@@ -190,8 +182,8 @@ def finite_scores(scores: Matrix, ranker: str) -> Matrix:
     if not (finite := np.isfinite(scores)).all():
         row = int(np.argmin(finite))
         raise ValueError(
-            f"{ranker} scores row {row} by {scores[row]}, because its weights or the features are too large; scale the "
-            "features, and train again with less extreme parameters"
+            f"{ranker} scores row {row} by {scores[row]}, because its weights or the features are "
+            "too large; scale the features, and train again with less extreme parameters"
         )
     return scores
 
@@ -217,16 +209,15 @@ def linear_weights(ranker: Any, X: Matrix) -> NDArray[np.float64] | None:
     classifier, which predicts classes, scores by its ``decision_function``.
     """
     coef = np.ravel(getattr(ranker, "coef_", ()))
-    if len(coef) != X.shape[1] or is_own(ranker):
-        return coef if len(coef) == X.shape[1] else None
+    if len(coef) != X.shape[1]:
+        return None
+    if is_own(ranker):
+        return coef
     rows = np.asarray(some_rows(X), np.float64)
     score = getattr(ranker, "decision_function", ranker.predict)
     scores = finite_scores(np.asarray(score(rows), np.float64).ravel(), type(ranker).__name__)
-    return (
-        coef
-        if np.ptp(scores - rows @ coef) <= SAME_SCORES * np.max(np.abs(rows) @ np.abs(coef))
-        else None
-    )
+    largest_sum = np.max(np.abs(rows) @ np.abs(coef))
+    return coef if np.ptp(scores - rows @ coef) <= SAME_SCORES * largest_sum else None
 
 
 # Keys of model.json that say where a model comes from, and are not part of it.
@@ -234,10 +225,13 @@ PROVENANCE = ("problem", "fold", "solver")
 
 LINEAR_SENTENCE = "the sum of weight times value of the feature; the largest ranks first"
 TREES_SENTENCE = (
-    "the sum of one leaf per tree: from its root go left if the value in the column of the split is at most its "
-    "threshold, else right, until a number n below 0, which is leaf -1 - n; the largest ranks first"
+    "the sum of one leaf per tree: from its root go left if the value in the column of the split "
+    "is at most its threshold, else right, until a number n below 0, which is leaf -1 - n; "
+    "the largest ranks first"
 )
-NEITHER = "not a sum of weights: train this solver with these parameters on these features"
+NOT_STORED_SENTENCE = (
+    "not a sum of weights: train this solver with these parameters on these features"
+)
 
 
 class Model(BaseModel):
@@ -297,14 +291,13 @@ class Model(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_entries(len(self.columns), "column", names=self.names)
-        if repeated := [name for name, count in Counter(self.names).items() if count > 1]:
-            raise ValueError(f"names must be distinct, but {repeated[0]!r} occurs more than once")
-        for position, (before, column) in enumerate(
-            zip((-1, *self.columns), self.columns, strict=False)
-        ):
-            if column <= before:
+        for name, count in Counter(self.names).items():
+            if count > 1:
+                raise ValueError(f"names must be distinct, but {name!r} occurs more than once")
+        for index, (previous, column) in enumerate(pairwise((-1, *self.columns))):
+            if column <= previous:
                 raise ValueError(
-                    f"columns[{position}] is {column}, but columns count from 0 and ascend"
+                    f"columns[{index}] is {column}, but columns count from 0 and ascend"
                 )
         if self.weights is not None:
             check_entries(len(self.columns), "column", weights=self.weights)
@@ -321,13 +314,9 @@ class Model(BaseModel):
     @property
     def score(self) -> str:
         """How the score is computed, in words."""
-        return (
-            LINEAR_SENTENCE
-            if self.weights is not None
-            else TREES_SENTENCE
-            if self.trees is not None
-            else NEITHER
-        )
+        if self.weights is not None:
+            return LINEAR_SENTENCE
+        return NOT_STORED_SENTENCE if self.trees is None else TREES_SENTENCE
 
     @classmethod
     def of(cls, ranker: Any, feature_names: Sequence[str], scaling: Scaling | None = None) -> Self:
@@ -347,18 +336,18 @@ class Model(BaseModel):
             raise ValueError(
                 f"feature_names must have {len(ranker.support_)} entries, not {len(feature_names)}"
             )
-        columns = np.flatnonzero(ranker.support_)
-        negative = np.flatnonzero(ranker.support_ & getattr(ranker, "negative_", False)).tolist()
+        mask = ranker.support_
+        negative = np.flatnonzero(mask & getattr(ranker, "negative_", False)).tolist()
+        columns = np.flatnonzero(mask).tolist()
         coef = getattr(ranker, "coef_", None) if getattr(ranker, "_linear", True) else None
-        fitted_scaling: Scaling = (
-            getattr(ranker, "scaling_", UNSCALED) if scaling is None else scaling
-        )
+        if scaling is None:
+            scaling = getattr(ranker, "scaling_", UNSCALED)
         return cls(
-            names=tuple(feature_names[column] for column in columns.tolist()),
-            columns=tuple(columns.tolist()),
+            names=tuple(feature_names[column] for column in columns),
+            columns=tuple(columns),
             weights=None if coef is None else tuple(coef[columns].tolist()),
             trees=getattr(ranker, "forest_", None) if coef is None else None,
-            scaling=fitted_scaling.of_features(ranker.support_),
+            scaling=scaling.of_features(mask),
             missing=getattr(ranker, "missing_", None),
             missing_values=getattr(ranker, "missing_values_", ()),
             negative=tuple(feature_names[column] for column in negative),
@@ -385,15 +374,15 @@ class Model(BaseModel):
         """
         if self.weights is None and self.trees is None:
             raise ValueError(
-                "this model has neither weights nor trees, only how to train one again; train a linear ranker or "
-                "LambdaMART on its features"
+                "this model has neither weights nor trees, only how to train one again; "
+                "train a linear ranker or LambdaMART on its features"
             )
         table = self._table(X)
         if self.trees is not None:
-            return finite_scores(self.trees.scores(np.asarray(table, np.float64)), "this model")
-        return finite_scores(
-            linear_scores(table, self.coef(table.shape[1])[None])[:, 0], "this model"
-        )
+            scores = self.trees.scores(np.asarray(table, np.float64))
+        else:
+            scores = linear_scores(table, self.coef(table.shape[1])[None])[:, 0]
+        return finite_scores(scores, "this model")
 
     def predict(self, X: ArrayLike | RankingData) -> Matrix:
         """Return the scores (n_documents,) of documents, with features matched by name.
@@ -413,22 +402,24 @@ class Model(BaseModel):
                 raise ValueError(
                     f"{X.name} is scaled already, and the model scales its input: give raw values"
                 )
-            given, table = X.feature_names, X.X
-        elif (names := column_names(X)) is not None:
-            given, table = names, as_table(X)
+            names, table = X.feature_names, X.X
+        elif (column_labels := column_names(X)) is not None:
+            names, table = column_labels, as_table(X)
         else:
             return self.scores(X)
-        if absent := [name for name in self.names if name not in given]:
-            raise ValueError(
-                f"X has no feature {absent[0]!r}, which the model needs; name its columns as in training"
-            )
-        if repeated := [name for name in self.names if given.count(name) > 1]:
-            raise ValueError(
-                f"X has the feature {repeated[0]!r} more than once; leave the column that training had"
-            )
-        own = np.zeros((len(table), self.columns[-1] + 1 if self.columns else 0))
-        own[:, list(self.columns)] = table[:, [given.index(name) for name in self.names]]
-        return self.scores(own)
+        for name in self.names:
+            if name not in names:
+                raise ValueError(
+                    f"X has no feature {name!r}, which the model needs; "
+                    "name its columns as in training"
+                )
+            if names.count(name) > 1:
+                raise ValueError(
+                    f"X has the feature {name!r} more than once; leave the column that training had"
+                )
+        training_table = np.zeros((len(table), max(self.columns, default=-1) + 1))
+        training_table[:, list(self.columns)] = table[:, [names.index(name) for name in self.names]]
+        return self.scores(training_table)
 
     def coef(self, n_features: int) -> NDArray[np.float64]:
         """Return the weights of all features of a table, shape (n_features,), of a model that has weights."""
@@ -438,39 +429,38 @@ class Model(BaseModel):
 
     def _table(self, X: ArrayLike) -> Matrix:
         """Check X, and return it with the columns of the model completed and scaled, as in training."""
-        given = column_names(X)
+        names = column_names(X)
         table = as_table(X)
-        least = self.columns[-1] + 1 if self.columns else 0
-        if table.ndim != 2 or table.shape[1] < least:
+        min_columns = max(self.columns, default=-1) + 1
+        if table.ndim != 2 or table.shape[1] < min_columns:
             raise ValueError(
-                f"X must have the columns of the training data, {least} or more, not shape {table.shape}"
+                f"X must have the columns of the training data, {min_columns} or more, "
+                f"not shape {table.shape}"
             )
-        columns = np.array(self.columns, np.int64)
         for name, column in zip(self.names, self.columns, strict=True):
-            if given is not None and given[column] != name:
+            if names is not None and names[column] != name:
                 raise ValueError(
-                    f"column {column} of X must be {name!r}, as in training, not {given[column]!r}"
+                    f"column {column} of X must be {name!r}, as in training, not {names[column]!r}"
                 )
-        own = without_values(
+        columns = np.array(self.columns, np.int64)
+        values = without_values(
             table[:, columns], self.missing_values if self.scaling != PER_QUERY else ()
         )
         if self.missing is not None and not isinstance(self.missing, str):
-            own[np.isnan(own)] = self.missing
+            values[np.isnan(values)] = self.missing
         if isinstance(self.scaling, FittedScaling):
-            own = replace(self.scaling, single=False).table(own)
-        if not (finite := np.isfinite(own)).all():
-            row, position = np.argwhere(~finite)[0]
-            rule = (
-                f" by the rule {self.missing!r} of the training data"
-                if isinstance(self.missing, str)
-                else ""
-            )
+            values = replace(self.scaling, single=False).table(values)
+        if not (finite := np.isfinite(values)).all():
+            row, index = np.argwhere(~finite)[0]
+            rule = ""
+            if isinstance(self.missing, str):
+                rule = f" by the rule {self.missing!r} of the training data"
             raise ValueError(
-                f"X[{row}, {self.columns[position]}] ({self.names[position]}) is {own[row, position]}; replace missing "
-                f"values before ranking{rule}"
+                f"X[{row}, {self.columns[index]}] ({self.names[index]}) is {values[row, index]}; "
+                f"replace missing values before ranking{rule}"
             )
-        completed = np.array(table, np.result_type(table, own), order="C")
-        completed[:, columns] = own
+        completed = np.array(table, np.result_type(table, values), order="C")
+        completed[:, columns] = values
         return completed
 
     def to_json(self, **provenance: object) -> str:
@@ -493,8 +483,9 @@ class Model(BaseModel):
             if not isinstance(values, dict):
                 raise ValueError("it must be an object of keys and values")
             score = values.pop("score", None)
-            own = {name: value for name, value in values.items() if name not in PROVENANCE}
-            model = cls.model_validate_json(json.dumps(own))
+            for name in PROVENANCE:
+                values.pop(name, None)
+            model = cls.model_validate_json(json.dumps(values))
             if score != model.score:
                 raise ValueError(
                     f"score: this version scores such a model by {model.score!r}, not {score!r}"

@@ -77,7 +77,7 @@ class LinearPopulation:
         return linear_scores(X, self.coefs)
 
     def take(self, rows: Integers) -> Self:
-        """Return the individuals of these numbers; −1 stands for one without features, whose scores are 0."""
+        """Return the individuals of these indices; −1 stands for one without features, whose scores are 0."""
         return type(self)(rows_or_zeros(self.coefs, rows))
 
     def on_columns(self, column_mask: Mask) -> Self:
@@ -114,16 +114,16 @@ class TablePopulation:
 
     def scores(self, X: Floats) -> Matrix:
         """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
-        used = np.flatnonzero(self.feature_mask.any(axis=0))
-        part = self._with_bins(used)
-        return table_scores(part.bins.codes_of(X[:, used]), part.bins.first, part.tables)
+        features = np.flatnonzero(self.feature_mask.any(axis=0))
+        part = self._with_bins(features)
+        return table_scores(part.bins.codes_of(X[:, features]), part.bins.first, part.tables)
 
     def scores_of(self, data: RankingData) -> Matrix:
         """Return the scores of the documents of a data set, which remembers their bins."""
         return table_scores(self.bins.codes(data), self.bins.first, self.tables)
 
     def take(self, rows: Integers) -> Self:
-        """Return the individuals of these numbers; −1 stands for one without features, whose scores are 0."""
+        """Return the individuals of these indices; −1 stands for one without features, whose scores are 0."""
         return type(self)(self.bins, rows_or_zeros(self.tables, rows))
 
     @property
@@ -142,15 +142,13 @@ class TablePopulation:
 
     def _with_bins(self, features: Integers) -> Self:
         """Return the rankers on some of the features, in a new order; −1 stands for a feature that is not used."""
-        cells, unused = (
-            np.split(self.tables, self.bins.first[1:-1], axis=1),
-            np.zeros((len(self), 1)),
-        )
-        tables = [unused[:, :0], *(cells[f] if f >= 0 else unused for f in features.tolist())]
-        bins = Bins(
-            tuple(self.bins.thresholds[f] if f >= 0 else np.empty(0) for f in features.tolist())
-        )
-        return type(self)(bins, np.hstack(tables))
+        cells = np.split(self.tables, self.bins.first[1:-1], axis=1)
+        zeros = np.zeros((len(self), 1))
+        thresholds, tables = [], [zeros[:, :0]]
+        for feature in features.tolist():
+            thresholds.append(self.bins.thresholds[feature] if feature >= 0 else np.empty(0))
+            tables.append(cells[feature] if feature >= 0 else zeros)
+        return type(self)(Bins(tuple(thresholds)), np.hstack(tables))
 
     def forest(
         self, individual: int, pairs: Mapping[int, tuple[Axis, ...]] | None = None
@@ -163,8 +161,8 @@ class TablePopulation:
         for feature in np.flatnonzero(self.feature_mask[individual]).tolist():
             begin, end = self.bins.first[feature : feature + 2]
             axes = (pairs or {}).get(feature, ((feature, self.bins.thresholds[feature]),))
-            values = self.tables[individual, begin:end].reshape([len(cuts) + 1 for _, cuts in axes])
-            trees.append(_balanced(axes, values))
+            shape = [len(cuts) + 1 for _, cuts in axes]
+            trees.append(_balanced(axes, self.tables[individual, begin:end].reshape(shape)))
         return Forest.of(trees)
 
 
@@ -198,9 +196,8 @@ class FittedPopulation:
         """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
         scores = np.zeros((len(X), len(self)))
         batches: dict[tuple[int, bytes], Matrix] = {}
-        for individual, (ranker, mask) in enumerate(
-            zip(self.rankers, self.feature_mask, strict=True)
-        ):
+        members = zip(self.rankers, self.feature_mask, strict=True)
+        for individual, (ranker, mask) in enumerate(members):
             if isinstance(ranker, BatchMember):
                 key = id(ranker.batch), mask.tobytes()
                 if key not in batches:  # a batch is scored once
@@ -208,13 +205,12 @@ class FittedPopulation:
                     batches[key] = np.asarray(ranker.batch(table), np.float64)
                 scores[:, individual] = batches[key][:, ranker.column]
             elif ranker is not None and mask.any():
-                scores[:, individual] = finite_scores(
-                    np.ravel(ranker.predict(X[:, mask])), type(ranker).__name__
-                )
+                values = np.ravel(ranker.predict(X[:, mask]))
+                scores[:, individual] = finite_scores(values, type(ranker).__name__)
         return scores
 
     def take(self, rows: Integers) -> Self:
-        """Return the individuals of these numbers; −1 stands for one without features, whose scores are 0."""
+        """Return the individuals of these indices; −1 stands for one without features, whose scores are 0."""
         rankers = tuple(self.rankers[row] if row >= 0 else None for row in rows)
         return type(self)(rankers, rows_or_zeros(self.feature_mask, rows))
 
@@ -250,18 +246,14 @@ def _balanced(axes: Sequence[Axis], values: Matrix) -> Tree:
     """Return a balanced tree of a step function of some features, which has an axis for each."""
     if not axes:
         return float(values)
-    (column, cuts), *others = axes
+    (column, cuts), *rest = axes
     changes = np.flatnonzero((values[1:] != values[:-1]).any(axis=tuple(range(1, values.ndim))))
     if not len(changes):
-        return _balanced(others, values[0])
+        return _balanced(rest, values[0])
     cut = changes[len(changes) // 2]
-    left = _balanced([(column, cuts[:cut]), *others], values[: cut + 1])
-    return (
-        column,
-        float(cuts[cut]),
-        left,
-        _balanced([(column, cuts[cut + 1 :]), *others], values[cut + 1 :]),
-    )
+    low = _balanced([(column, cuts[:cut]), *rest], values[: cut + 1])
+    high = _balanced([(column, cuts[cut + 1 :]), *rest], values[cut + 1 :])
+    return column, float(cuts[cut]), low, high
 
 
 def on_wider_table(values: Array, column_mask: Mask) -> Array:
@@ -303,32 +295,22 @@ def population_of(
 
 def side_by_side(populations: Iterable[Population]) -> Population:
     """Return one population of the individuals of several, in their order."""
-    populations = tuple(populations)
-    if len(populations) == 1:
-        return populations[0]
-    linear = [
-        population.coefs for population in populations if isinstance(population, LinearPopulation)
-    ]
-    if len(linear) == len(populations):
-        return LinearPopulation(np.concatenate(linear))
-    additive = [population for population in populations if isinstance(population, TablePopulation)]
-    if (
-        len(additive) == len(populations)
-        and len({id(population.bins) for population in additive}) == 1
-    ):
-        return TablePopulation(
-            additive[0].bins, np.concatenate([population.tables for population in additive])
-        )
+    parts: list[Any] = list(populations)
+    kinds = {type(part) for part in parts}
+    if len(parts) == 1:
+        return parts[0]
+    if kinds == {LinearPopulation}:
+        return LinearPopulation(np.concatenate([part.coefs for part in parts]))
+    if kinds == {TablePopulation} and len({id(part.bins) for part in parts}) == 1:
+        return TablePopulation(parts[0].bins, np.concatenate([part.tables for part in parts]))
     fitted = [
-        each
-        if isinstance(each, FittedPopulation)
-        else batch_of(each.scores, len(each), each.feature_mask.shape[1])
-        for each in populations
+        part
+        if isinstance(part, FittedPopulation)
+        else batch_of(part.scores, len(part), part.feature_mask.shape[1])
+        for part in parts
     ]
-    rankers = tuple(ranker for population in fitted for ranker in population.rankers)
-    return FittedPopulation(
-        rankers, np.concatenate([population.feature_mask for population in fitted])
-    )
+    rankers = tuple(ranker for part in fitted for ranker in part.rankers)
+    return FittedPopulation(rankers, np.concatenate([part.feature_mask for part in fitted]))
 
 
 def on_all_columns(population: Population, column_mask: Mask) -> Population:
@@ -355,26 +337,27 @@ def train_population(
 
     Raises a ValueError if the backend returns neither weights of the right shape nor an object with ``scores``.
     """
-    every = pair_mask is not None and pair_mask.ndim == 1 and pair_mask.all()
-    masks = {"pair_mask": None if every else pair_mask, "feature_mask": feature_mask}
-    given: Parameters = {name: mask for name, mask in masks.items() if mask is not None}
-    size = next((len(mask) for mask in given.values() if np.ndim(mask) == 2), 1)
-    if unit != "pair" and "pair_mask" in given:
-        counts = "unit" in signature(backend.fit_population).parameters
-        given |= (
-            {"unit": unit}
-            if counts
-            else {"pair_mask": _pairs_of_units(train, given["pair_mask"], unit)}
-        )
-    result: Any = backend.fit_population(train, **given)
+    masks: Parameters = {}
+    if pair_mask is not None and not (pair_mask.ndim == 1 and pair_mask.all()):
+        masks["pair_mask"] = pair_mask
+    if feature_mask is not None:
+        masks["feature_mask"] = feature_mask
+    size = next((len(mask) for mask in masks.values() if np.ndim(mask) == 2), 1)
+    if unit != "pair" and "pair_mask" in masks:
+        if "unit" in signature(backend.fit_population).parameters:
+            masks["unit"] = unit
+        else:
+            masks["pair_mask"] = _pairs_of_units(train, masks["pair_mask"], unit)
+    result: Any = backend.fit_population(train, **masks)
     if isinstance(result, LinearPopulation | FittedPopulation | TablePopulation):
         return result
     if callable(getattr(result, "scores", None)):
         return batch_of(result.scores, size, train.n_features)
     if np.shape(result) != (size, train.n_features):
         raise ValueError(
-            f"{type(backend).__name__}.fit_population must return weights of shape ({size}, {train.n_features}), or an "
-            f"object with a method scores(X), not {type(result).__name__} of shape {np.shape(result)}"
+            f"{type(backend).__name__}.fit_population must return weights of shape "
+            f"({size}, {train.n_features}), or an object with a method scores(X), "
+            f"not {type(result).__name__} of shape {np.shape(result)}"
         )
     return of_weights(np.ascontiguousarray(result, np.float64))
 
@@ -395,10 +378,11 @@ def _pairs_of_units(train: RankingData, mask: Mask, unit: Unit) -> Mask:
         f"{n_pairs:,} preference pairs, listed for each of {n_strings} individuals,",
         n_pairs * (n_strings + 8),
     )
-    better, worse = (pairs := train.pairs).better, pairs.worse
+    better, worse = train.pairs.better, train.pairs.worse
     if unit == "document":
         return mask[..., better] & mask[..., worse]
-    return mask[..., np.repeat(np.arange(train.n_queries), np.diff(train.offsets))[better]]
+    query = np.repeat(np.arange(train.n_queries), np.diff(train.offsets))
+    return mask[..., query[better]]
 
 
 def require_sums(population: Population, backend: object) -> Summable:
@@ -406,16 +390,14 @@ def require_sums(population: Population, backend: object) -> Summable:
     if not isinstance(population, LinearPopulation | TablePopulation):
         name = type(getattr(backend, "ranker", backend)).__name__
         raise ValueError(
-            f"{name} has no weights (coef_) by which it scores, and the ensemble stage adds up weights; use "
-            "ensemble=False, or a linear backend"
+            f"{name} has no weights (coef_) by which it scores, and the ensemble stage adds up "
+            "weights; use ensemble=False, or a linear backend"
         )
     return population
 
 
 def scores_on(population: Population, data: RankingData) -> Matrix:
     """Return the scores (n_documents, n_individuals) of a data set, which remembers the bins of additive rankers."""
-    return (
-        population.scores_of(data)
-        if isinstance(population, TablePopulation)
-        else population.scores(data.X)
-    )
+    if isinstance(population, TablePopulation):
+        return population.scores_of(data)
+    return population.scores(data.X)

@@ -97,15 +97,15 @@ class RankRLS(Backend):
 
     def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Matrix:
         systems = self._systems(train, masks)
-        if (
-            systems is None
-        ):  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
+        if systems is None:
+            # The same objective divided by 2 alpha is RankSVM's, with the squared loss.
             pairs = pairs_for(train, masks, self._target)
             return self._solved(SQUARED, 0.5 / self.alpha, pairs, masks, start)
         if masks.unit_rows is None:
             return ridge_subsets(*systems, np.ascontiguousarray(masks.features))
-        own = zip(*systems, masks.features, strict=True)
-        return np.concatenate([ridge_subsets(A[None], b[None], mask[None]) for A, b, mask in own])
+        members = zip(*systems, masks.features, strict=True)
+        rows = [ridge_subsets(A[None], b[None], features[None]) for A, b, features in members]
+        return np.concatenate(rows)
 
     def systems(
         self, train: RankingData, subsets: Sequence[Mask | None], unit: Unit, workers: int
@@ -113,10 +113,10 @@ class RankRLS(Backend):
         """Return the normal equations on each subset of units, for `ridge_subsets`; the threads share the subsets."""
         self._check_parameters()
 
-        def of(some: Sequence[Mask | None]) -> list[Any]:
-            return [self._systems(train, read_masks(train, subset, None, unit)) for subset in some]
+        def systems_of(piece: Sequence[Mask | None]) -> list[Any]:
+            return [self._systems(train, read_masks(train, subset, None, unit)) for subset in piece]
 
-        A, b = zip(*chain.from_iterable(in_pieces(of, subsets, workers, 1)), strict=True)
+        A, b = zip(*chain.from_iterable(in_pieces(systems_of, subsets, workers, 1)), strict=True)
         return np.concatenate(A), np.concatenate(b)
 
     @property
@@ -128,31 +128,35 @@ class RankRLS(Backend):
 
         Individuals with other units of their own have none.
         """
-        queries, of_query = masks.of_unit("query"), self.loss == "query"
-        if of_query and masks.choose_units and queries is None:
+        queries, query_loss = masks.of_unit("query"), self.loss == "query"
+        if query_loss and masks.choose_units and queries is None:
             raise ValueError(
-                'RankRLS(loss="query") sums over all document pairs of a query and takes no pair_mask of pairs or '
-                'documents; use loss="pair", or select queries, instance_selection={"unit": "query"}'
+                'RankRLS(loss="query") sums over all document pairs of a query and takes no '
+                'pair_mask of pairs or documents; use loss="pair", or select queries, '
+                'instance_selection={"unit": "query"}'
             )
-        if not of_query and masks.unit != "pair":
-            CountedPairs.of(train, self._target).counts(
-                masks
-            )  # refuses documents or queries without a pair
-        if queries is not None and (of_query or QueryMoments.fit(train)):
-            squares, moments = QueryMoments.means(train, queries, self._target, every_pair=of_query)
+        if not query_loss and masks.unit != "pair":
+            # Refuses documents or queries without a pair.
+            CountedPairs.of(train, self._target).counts(masks)
+        if queries is not None and (query_loss or QueryMoments.fit(train)):
+            squares, moments = QueryMoments.means(
+                train, queries, self._target, every_pair=query_loss
+            )
             # The query loss is a sum over queries, the pair loss a mean over pairs.
-            alphas = self.alpha / (queries.sum(axis=1) if of_query else np.ones(len(queries)))
+            alphas = self.alpha / (queries.sum(axis=1) if query_loss else np.ones(len(queries)))
             return squares + alphas[:, None, None] * np.eye(train.n_features), moments
         if train.is_weighted and (masks.unit_rows is not None or masks.of_unit("pair") is not None):
             raise ValueError(
-                f"{train.name}: RankRLS takes no weights of queries or documents where pairs or documents are chosen. "
-                'Select queries, instance_selection={"unit": "query"}, or none, instance_selection=False'
+                f"{train.name}: RankRLS takes no weights of queries or documents where pairs or "
+                'documents are chosen. Select queries, instance_selection={"unit": "query"}, or '
+                "none, instance_selection=False"
             )
         if masks.unit_rows is not None:
             return None
-        A, b = (
-            _query_loss_system(train) if of_query else _shared_moments(train, masks, self._target)
-        )
+        if query_loss:
+            A, b = _query_loss_system(train)
+        else:
+            A, b = _shared_moments(train, masks, self._target)
         return plus_ridge(A, self.alpha)[None], b[None]
 
     def leave_query_out(
@@ -174,26 +178,25 @@ class RankRLS(Backend):
         """
         self._check_parameters()
         data = as_ranking_data(X, y, qid)
-        of_query = self.loss == "query"
-        moments = QueryMoments.of(data, every_pair=of_query)
+        query_loss = self.loss == "query"
+        moments = QueryMoments.of(data, every_pair=query_loss)
         b = moments.moment(self._target)
-        packed, total, n_pairs = (
-            moments.packed.sum(axis=0, dtype=np.float64),
-            b.sum(axis=0),
-            moments.n_pairs.sum(),
-        )
+        square_sum, b_sum = moments.packed.sum(axis=0, dtype=np.float64), b.sum(axis=0)
+        n_pairs = moments.n_pairs.sum()
         scores, ridge = np.empty(data.n_documents), self.alpha * np.eye(data.n_features)
+        A = np.empty_like(ridge)
         lower = np.tril_indices(data.n_features)
         for q in range(data.n_queries):
             rows = slice(data.offsets[q], data.offsets[q + 1])
             if n_pairs == moments.n_pairs[q]:
                 raise ValueError(
-                    f"query {data.qid[rows.start]} holds all preference pairs: nothing is left to train on"
+                    f"query {data.qid[rows.start]} holds all preference pairs: "
+                    "nothing is left to train on"
                 )
-            count = 1 if of_query else n_pairs - moments.n_pairs[q]
-            A = np.empty_like(ridge)
-            A[lower] = A.T[lower] = (packed - moments.packed[q]) / count
-            scores[rows] = data.X[rows] @ solve_positive_definite(A + ridge, (total - b[q]) / count)
+            count = 1 if query_loss else n_pairs - moments.n_pairs[q]
+            A[lower] = A.T[lower] = (square_sum - moments.packed[q]) / count
+            w = solve_positive_definite(A + ridge, (b_sum - b[q]) / count)
+            scores[rows] = data.X[rows] @ w
         return scores
 
     def default_grid(self, train: RankingData) -> Grid:
@@ -204,9 +207,9 @@ class RankRLS(Backend):
         scale = float(np.trace(PairMoments.of(train).gram)) / train.n_features
         if scale * 1e-5 < np.finfo(float).tiny:
             raise ValueError(
-                f"{train.name}: the differences of the feature values within queries are too small to square: the "
-                f"largest value, of any feature, is {np.abs(train.X).max():g}; scale the features, for instance by "
-                "query_level_norm"
+                f"{train.name}: the differences of the feature values within queries are too small "
+                f"to square: the largest value, of any feature, is {np.abs(train.X).max():g}; "
+                "scale the features, for instance by query_level_norm"
             )
         return [{"alpha": scale * 10.0**k} for k in range(1, -6, -1)]
 

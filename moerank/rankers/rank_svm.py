@@ -64,14 +64,13 @@ class RankSVM(Backend):
     def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Matrix:
         if not masks.choose_units and masks.features.all() and start is None:
             return self._minima(train, [self.C]).repeat(len(masks.features), axis=0)
-        pairs = pairs_for(
-            train, masks, longest_list=min(SHORT_LIST * train.n_documents, LONGEST_LIST)
-        )
+        longest_list = min(SHORT_LIST * train.n_documents, LONGEST_LIST)
+        pairs = pairs_for(train, masks, longest_list=longest_list)
         return self._solved(SQUARED_HINGE, self.C, pairs, masks, start)
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return LETOR's grid, C = ½ · 10ᵏ with k = −2 … 2."""
-        return [{"C": 0.5 * 10.0**k} for k in range(-2, 3)]
+        return letor_grid()
 
     def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
         train.require_pairs()
@@ -83,8 +82,8 @@ class RankSVM(Backend):
         if not reached.all():
             C = Cs[int(reached.argmin())]
             warnings.warn(
-                f"RankSVM stopped at {EXACT_STEPS} Newton steps before the minimum for C={C:g}; lower C, or scale the "
-                "features",
+                f"RankSVM stopped at {EXACT_STEPS} Newton steps before the minimum for C={C:g}; "
+                "lower C, or scale the features",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -138,12 +137,16 @@ class RankSVMTRON(LinearRanker):
 
     def _weights(self, train: RankingData) -> Matrix:
         documents = PairedDocuments.of(train)
-        X = centre_in_queries(train.X, train.offsets)[
-            documents.rows
-        ]  # as only differences inside a query matter
+        # Centred, because only differences within a query matter.
+        X = centre_in_queries(train.X, train.offsets)[documents.rows]
         w, self.n_iter_, self._converged = solve_with_features(X, documents.pairs, self.C, self.tol)
         return w
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return LETOR's grid, C = ½ · 10ᵏ with k = −2 … 2."""
-        return [{"C": 0.5 * 10.0**k} for k in range(-2, 3)]
+        return letor_grid()
+
+
+def letor_grid() -> Grid:
+    """Return C = ½ · 10ᵏ with k = −2 … 2."""
+    return [{"C": 0.5 * 10.0**power} for power in range(-2, 3)]

@@ -77,31 +77,27 @@ class Selection(Ranker):
         check_is_fitted(self, "support_")
         check_positive(margin=margin)
         measure = as_metric(metric, NDCG(10))
+        fitted = (self.n_features_in_, self.scaling_)
         for data in (train, validation):
-            if data is not None and (data.n_features, data.scaling) != (
-                self.n_features_in_,
-                self.scaling_,
-            ):
+            if data is not None and (data.n_features, data.scaling) != fitted:
                 raise ValueError(
-                    f"{data.name} has other features, or another scaling, than the data that {type(self).__name__} was "
-                    "fitted to; give those data"
+                    f"{data.name} has other features, or another scaling, than the data that "
+                    f"{type(self).__name__} was fitted to; give those data"
                 )
         ranker = self.without_selection()
         if validation is not None and hasattr(ranker, "tune"):
             ranker = ranker.tune(train, validation, metric=tuning)
         reference = train_on_subsets(ranker, train, np.ones((1, train.n_features), bool))
         scores = np.column_stack([self.predict(test), reference.scores(self._table(test))[:, 0]])
-        with_some, with_all = test.weighed(measure.per_query(test, scores)).T
-        sizes = (
-            int(self.support_.sum()),
-            int(np.count_nonzero(varying_for(ranker, train) | self.support_)),
-        )
+        selection_values, reference_values = test.weighed(measure.per_query(test, scores)).T
+        n_all = np.count_nonzero(varying_for(ranker, train) | self.support_)
         return judge(
-            with_some,
-            with_all,
+            selection_values,
+            reference_values,
             "test",
             measure.name,
-            *sizes,
+            int(self.support_.sum()),
+            int(n_all),
             can_differ=measure.can_differ(test),
             weights=test.query_weights,
             margin=margin,

@@ -67,15 +67,12 @@ class Shape:
 
         columns: dict[str, object] = {}
         bins = np.unravel_index(np.arange(len(self.values)), self.n_bins)
-        for suffix, feature, cuts, bin_ in zip(
-            ("", "_2"), self.features, self.thresholds, bins, strict=False
-        ):
+        axes = zip(("", "_2"), self.features, self.thresholds, bins, strict=False)
+        for suffix, feature, cuts, indices in axes:
             edges = np.array([-np.inf, *cuts, np.inf])
-            columns |= {
-                f"feature{suffix}": feature,
-                f"from{suffix}": edges[bin_],
-                f"to{suffix}": edges[bin_ + 1],
-            }
+            columns[f"feature{suffix}"] = feature
+            columns[f"from{suffix}"] = edges[indices]
+            columns[f"to{suffix}"] = edges[indices + 1]
         return pd.DataFrame({**columns, "value": self.values, "share": self.shares})
 
 
@@ -99,8 +96,8 @@ class ShapesMixin:
     def _shown_shapes(self) -> tuple[Shape, ...]:
         if not self._shapes:
             raise AttributeError(
-                f"{type(self).__name__} has no shapes: fit it with a backend that adds up functions of one or two "
-                'features, such as backend="additive"'
+                f"{type(self).__name__} has no shapes: fit it with a backend that adds up "
+                'functions of one or two features, such as backend="additive"'
             )
         return self._shapes
 
@@ -123,17 +120,17 @@ def shapes_of(forest: Forest | None, train: RankingData) -> tuple[Shape, ...]:
     """
     if forest is None:
         return ()
-    grouped: dict[tuple[int, ...], list[int]] = {
+    roots_of: dict[tuple[int, ...], list[int]] = {
         (feature,): [] for feature in sorted(set(forest.columns))
     }
     for root in forest.roots:
-        split_by = tuple(sorted({forest.columns[split] for split in _splits(forest, root)}))
-        if len(split_by) > 2:
+        features = tuple(sorted({forest.columns[split] for split in _splits(forest, root)}))
+        if len(features) > 2:
             return ()
-        if split_by:
-            grouped.setdefault(split_by, []).append(root)
+        if features:
+            roots_of.setdefault(features, []).append(root)
     tables = {
-        features: _Table.of(forest, features, roots, train) for features, roots in grouped.items()
+        features: _Table.of(forest, features, roots, train) for features, roots in roots_of.items()
     }
     for features, table in tables.items():
         if len(features) == 2:
@@ -155,52 +152,46 @@ class _Table:
         cls, forest: Forest, features: tuple[int, ...], roots: list[int], train: RankingData
     ) -> _Table:
         """Return the sum of some trees; a single feature has the bins of all trees."""
-        splits = (
-            range(len(forest.columns))
-            if len(features) == 1
-            else [s for r in roots for s in _splits(forest, r)]
-        )
-        cuts = [
-            np.unique([forest.thresholds[s] for s in splits if forest.columns[s] == f])
-            for f in features
-        ]
-        size = [len(each) + 1 for each in cuts]
-        upper_ends = np.meshgrid(
-            *(np.append(each, np.inf) for each in cuts), indexing="ij"
-        )  # of each bin
-        rows = np.zeros((prod(size), train.n_features))
-        rows[:, features] = np.column_stack([each.ravel() for each in upper_ends])
-        values = forest.scores(rows, roots).reshape(size)
-        bins = [
-            np.searchsorted(each, train.X[:, feature])
-            for each, feature in zip(cuts, features, strict=True)
-        ]
+        if len(features) == 1:
+            splits = list(range(len(forest.columns)))
+        else:
+            splits = [split for root in roots for split in _splits(forest, root)]
+        columns = np.array(forest.columns)[splits]
+        thresholds = np.array(forest.thresholds)[splits]
+        cuts = [np.unique(thresholds[columns == feature]) for feature in features]
+        shape = [len(axis) + 1 for axis in cuts]
+        rows = np.zeros((prod(shape), train.n_features))
+        bins = []
+        grid = np.meshgrid(*(np.append(axis, np.inf) for axis in cuts), indexing="ij")
+        for feature, axis, upper_ends in zip(features, cuts, grid, strict=True):
+            rows[:, feature] = upper_ends.ravel()
+            bins.append(np.searchsorted(axis, train.X[:, feature]))
+        values = forest.scores(rows, roots).reshape(shape)
         counts = np.bincount(np.ravel_multi_index(bins, values.shape), minlength=values.size)
         return cls(cuts, values, counts.reshape(values.shape) / train.n_documents)
 
-    def move_means(self, singles: list[_Table]) -> None:
+    def move_means(self, functions: list[_Table]) -> None:
         """Move the means in each bin of either feature to the functions of these features."""
         for _ in range(PASSES):
-            for axis, single in enumerate(singles):
+            for axis, function in enumerate(functions):
                 share = self.shares.sum(axis=1 - axis)
                 total = (self.values * self.shares).sum(axis=1 - axis)
                 mean = np.divide(total, share, out=np.zeros(len(share)), where=share > 0)
                 self.values[:] -= np.expand_dims(mean, 1 - axis)
-                single.values[:] += mean[
-                    np.searchsorted(self.cuts[axis], np.append(single.cuts[0], np.inf))
-                ]
+                upper_ends = np.append(function.cuts[0], np.inf)
+                function.values[:] += mean[np.searchsorted(self.cuts[axis], upper_ends)]
 
     def shape(self, features: tuple[int, ...], train: RankingData) -> Shape:
         """Return the table with the mean 0, and deciles of its features, in raw values if these are known."""
-        deciles = np.quantile(
-            train.X[:, features], DECILES, axis=0, method="inverted_cdf"
-        ).T.astype(np.float64)
+        X = train.X[:, features]
+        deciles = np.quantile(X, DECILES, axis=0, method="inverted_cdf").T.astype(np.float64)
+        raw = train.scaling.raw
         return Shape(
-            tuple(train.feature_names[feature] for feature in features),
-            tuple(tuple(raw.tolist()) for raw in map(train.scaling.raw, self.cuts, features)),
-            tuple(tuple(raw.tolist()) for raw in map(train.scaling.raw, deciles, features)),
-            tuple((self.values - (self.values * self.shares).sum()).ravel().tolist()),
-            tuple(self.shares.ravel().tolist()),
+            features=tuple(train.feature_names[feature] for feature in features),
+            thresholds=tuple(tuple(axis.tolist()) for axis in map(raw, self.cuts, features)),
+            deciles=tuple(tuple(axis.tolist()) for axis in map(raw, deciles, features)),
+            values=tuple((self.values - (self.values * self.shares).sum()).ravel().tolist()),
+            shares=tuple(self.shares.ravel().tolist()),
         )
 
 

@@ -20,10 +20,10 @@ Separation: TypeAlias = Callable[[Matrix], tuple[Matrix, float]]
 
 # The slack of a plane is the difference of numbers up to the largest b, summed over documents.
 SLACK_ROUNDING = 1e-12
-# Failures in a row of the planes' weights to settle, after which we blame rounding.
-UNSETTLED_TRIES = 10
+# Number of failures in a row, after which rounding keeps the weights of the planes from settling.
+MAX_FAILURES = 10
 # Keeps a step finite if all planes have the same slope, for example with features close to 0.
-LEAST_RIDGE = 1e-200
+MIN_RIDGE = 1e-200
 
 
 class CuttingPlanes:
@@ -62,7 +62,7 @@ class CuttingPlanes:
         best, best_value, lower = np.zeros(self._A.shape[1]), np.inf, -np.inf
         self.n_iter_, n_failed = 0, 0
         self.converged_ = False
-        while self.n_iter_ < max_iter and n_failed < UNSETTLED_TRIES:
+        while self.n_iter_ < max_iter and n_failed < MAX_FAILURES:
             w, xi, settled = self._minimise_on_planes(C, 1e-3 * eps)
             n_failed = 0 if settled else n_failed + 1
             a, b = self.separate(w)
@@ -117,7 +117,7 @@ def _equalising_step(A: Matrix, slack: Matrix, C: float, anchor: int) -> Matrix:
     D = np.delete(A - A[anchor], anchor, axis=0)
     M = C * square(D)
     # The ridge gives the step a direction where planes depend on each other.
-    M[np.diag_indices_from(M)] += 1e-13 * np.trace(M) + LEAST_RIDGE
+    M[np.diag_indices_from(M)] += 1e-13 * np.trace(M) + MIN_RIDGE
     step = solve_positive_definite(M, np.delete(slack - slack[anchor], anchor))
     return np.insert(step, anchor, -step.sum())
 
@@ -133,7 +133,7 @@ class CuttingPlaneRanker(LinearRanker):
 
     def _separation(self, train: RankingData) -> Separation:
         """Return the function that finds the most violated constraint; see `CuttingPlanes`."""
-        raise TypeError(f"{type(self).__name__} does not implement _separation")
+        raise NotImplementedError
 
     def _weights(self, train: RankingData) -> Matrix:
         planes = CuttingPlanes(self._separation(train), train.n_features)
@@ -144,14 +144,16 @@ class CuttingPlaneRanker(LinearRanker):
 
     def _fit_warnings(self) -> Iterator[str]:
         yield from super()._fit_warnings()
-        if not self._reached:
+        if self._reached:
+            return
+        if self.n_iter_ == self.max_iter:
+            reason = f"max_iter={self.max_iter} cutting planes; raise max_iter or eps, or lower C"
+        else:
             reason = (
-                f"max_iter={self.max_iter} cutting planes; raise max_iter or eps, or lower C"
-                if self.n_iter_ == self.max_iter
-                else f"{self.n_iter_} cutting planes, because rounding allows no better with features of such scales; "
-                "scale them, for instance by query_level_norm, or lower C"
+                f"{self.n_iter_} cutting planes, because rounding allows no better with features "
+                "of such scales; scale them, for instance by query_level_norm, or lower C"
             )
-            yield f"stopped within {self.gap_:.3g} of the minimum after {reason}"
+        yield f"stopped within {self.gap_:.3g} of the minimum after {reason}"
 
     def _candidate_scores(
         self, train: RankingData, validation: RankingData, candidates: list[Self]
@@ -161,10 +163,9 @@ class CuttingPlaneRanker(LinearRanker):
         data = train.with_features(varying)
         planes = CuttingPlanes(self._separation(data), data.n_features)
         W = np.zeros((len(candidates), train.n_features))
-        for i in np.argsort([candidate.C for candidate in candidates], kind="stable"):
-            W[i, varying] = planes.minimise(
-                candidates[i].C, candidates[i].eps, candidates[i].max_iter
-            )
+        for index in np.argsort([candidate.C for candidate in candidates], kind="stable"):
+            ranker = candidates[index]
+            W[index, varying] = planes.minimise(ranker.C, ranker.eps, ranker.max_iter)
         return linear_scores(validation.X, W)
 
 

@@ -165,7 +165,7 @@ class GreedyAdditive(Filter):
     target: TargetName = "unit"
 
     _takes_weights = True
-    _by_thresholds = True
+    _scale_free = True
 
     def _judge(self) -> AdditiveRLS:
         return AdditiveRLS(self.n_bins, self.smooth, self.alpha, self.target)

@@ -28,7 +28,6 @@ from moerank.rankers import (
     lambda_mart,
 )
 from moerank.rankers.base import Grid, MetricOrNone, quality_of
-from moerank.rankers.boosting import TrailingMean
 from moerank.rankers.model import Forest, Tree
 from moerank.scikit_learn import check_is_fitted, clone
 from moerank.selectors.filter import ByPermutation, Filter
@@ -47,7 +46,7 @@ class LambdaMARTFilter(Filter):
     tuning: MetricOrNone = None
 
     _additive = False
-    _by_thresholds = True
+    _scale_free = True
     _size = None
     drop = 0.2  # share by which the sizes of the grid differ: every size would take too long
 
@@ -374,16 +373,8 @@ class PairwiseLambdaMART(LambdaMART):
         pairs = self._best_pairs(part, np.unique(np.array(singles.columns, np.int64)))
         if not pairs:
             return trees
-        if validation is not None:
-            validation = validation.with_features(self.varying_)
-        booster = lambda_mart.boosted_trees(
-            part,
-            self.n_pair_trees,
-            {**self._tree_parameters(part), "interaction_constraints": pairs},
-            validation,
-            self.patience,
-            TrailingMean(self._early_stopping_metric),
-            singles,
+        booster = self._boosted(
+            train, validation, self.n_pair_trees, singles, interaction_constraints=pairs
         )
         return trees + lambda_mart.trees_of(booster)
 

@@ -430,7 +430,7 @@ def test_one_feature_has_no_interactions_and_many_have_those_of_the_largest_spre
     ranker = AdditiveRLS(interactions=2).fit(one)
     assert len(ranker.interactions_) == 1
     np.testing.assert_allclose(ranker.predict(one.X), AdditiveRLS().fit(one).predict(one.X), atol=1e-12)
-    monkeypatch.setattr("moerank.rankers.additive.MOST_PAIRED", 2)
+    monkeypatch.setattr("moerank.rankers.additive.MAX_PAIRED_FEATURES", 2)
     few = AdditiveRLS(interactions=5).fit(train)
     spread = AdditiveRLS().fit(train).shapes_["feature"].drop_duplicates().tolist()[:2]
     assert {few.interactions_["first"][1], few.interactions_["second"][1]} == set(spread)

@@ -30,7 +30,7 @@ from moerank.rankers import (
     nested_masks,
     varying_in_queries,
 )
-from moerank.rankers.arguments import as_feature_table, as_validation_data, warn_of_scales
+from moerank.rankers.arguments import as_validation_data, warn_of_scales
 from moerank.rankers.importance import single_feature_values
 from moerank.selectors.filter import SingleFeatures
 from moerank.selectors.gas import GAS, NGAS
@@ -135,9 +135,9 @@ def test_a_rule_that_looks_at_queries_needs_them():
 def test_tables_keep_their_precision_and_linear_rankers_score_in_it():
     test = raw(dtype=np.float32)
     ranker = RankRLS().fit(raw())
-    assert as_feature_table(test, ranker).dtype == np.float32
-    assert as_feature_table(test.X, ranker).dtype == np.float32
-    assert as_feature_table(test.X.tolist(), ranker).dtype == np.float64
+    assert ranker._table(test).dtype == np.float32
+    assert ranker._table(test.X).dtype == np.float32
+    assert ranker._table(test.X.tolist()).dtype == np.float64
     scores = ranker.predict(test)
     assert scores.dtype == np.float64
     np.testing.assert_array_equal(scores, linear_scores(test.X, ranker.coef_[None])[:, 0])
