@@ -27,10 +27,10 @@ from moerank.training.pair_moments import PairMoments
 
 # Nodes after which the search looks at the clock, times the square of the number of features: about 0.05 seconds.
 NODES_AT_ONCE = 1_000_000
-LOSS_TOLERANCE = (
-    1e-6  # share by which a loss from the tree may differ from that of the system itself
-)
-WORK = 24_000_000_000  # default limit on the nodes that are searched, times the square of the number of features
+# Share by which a loss from the tree may differ from that of the system itself.
+LOSS_TOLERANCE = 1e-6
+# Default limit on the nodes that are searched, times the square of the number of features.
+WORK = 24_000_000_000
 
 
 class BestSubset(Selection, LinearRanker):
@@ -142,23 +142,17 @@ class BestSubset(Selection, LinearRanker):
             self.alpha_ = float(RankRLS().tune(train, validation, metric=self.tuning).alpha)
         else:
             self.alpha_ = float(np.trace(PairMoments.of(train).gram)) / train.n_features / 10.0
-        settings = (
-            self.alpha_,
-            self.max_features,
-            self.max_cost,
-            listed(self.include),
-            listed(self.exclude),
-        )
-        key = ("best subset", *settings, self.by_group, self.max_nodes, self.time_limit)
+        limits = self.max_features, self.max_cost, self.by_group, self.max_nodes, self.time_limit
+        columns = listed(self.include), listed(self.exclude)
+        key = ("best subset", self.alpha_, *limits, *columns)
         result = train.remember(key, lambda: self._search(train))
-        self.masks_, self.losses_, self.bounds_, self.path_coefs_, self.n_nodes_, self._ended_by = (
-            result
-        )
+        self.masks_, self.losses_, self.bounds_, self.path_coefs_ = result[:4]
+        self.n_nodes_, self._ended_by = result[4:]
         sizes = self.masks_.sum(axis=1)
         if sizes.min() > self.n_features_to_select:
             raise ValueError(
-                f"n_features_to_select={self.n_features_to_select}: the smallest subset within the limits has "
-                f"{sizes.min()} features; raise it, or loosen include or by_group"
+                f"n_features_to_select={self.n_features_to_select}: the smallest subset within "
+                f"the limits has {sizes.min()} features; raise it, or loosen include or by_group"
             )
         best = np.where(sizes <= self.n_features_to_select, self.losses_, np.inf).argmin()
         self._set_weights(self.path_coefs_[best])
@@ -168,33 +162,29 @@ class BestSubset(Selection, LinearRanker):
 
     def _fit_warnings(self) -> Iterator[str]:
         yield from super()._fit_warnings()
-        if (sizes := np.sort(self.masks_.sum(axis=1)[self.gaps_ > 0])).size:
+        sizes = np.sort(self.masks_.sum(axis=1)[self.gaps_ > 0])
+        if sizes.size:
             span = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
             yield (
-                f"ended at {self._ended_by}: subsets of {span} features are the best known, with losses at most "
-                f"{100 * self.gaps_.max():.3g} % above the optimum; raise max_nodes or time_limit, or lower "
-                "max_features"
+                f"ended at {self._ended_by}: subsets of {span} features are the best known, "
+                f"with losses at most {100 * self.gaps_.max():.3g} % above the optimum; "
+                "raise max_nodes or time_limit, or lower max_features"
             )
 
     def _search(self, train: RankingData) -> tuple[Mask, Vector, Vector, Matrix, int, str]:
         """Return the attributes of the best subsets, the number of nodes, and the limit that ended the search."""
-        moments, names = PairMoments.of(train), train.feature_names
-        included = column_mask(self.include, names, "include")
-        excluded = column_mask(self.exclude, names, "exclude")
-        if (both := np.flatnonzero(included & excluded)).size:
-            raise ValueError(f"feature {names[both[0]]!r} is both in include and in exclude")
-        allowed = np.flatnonzero((np.diag(moments.gram) > 0) & ~excluded | included)
-        if not len(allowed):
-            raise ValueError(f"exclude leaves none of the features of {train.name} that vary")
+        moments = PairMoments.of(train)
         A = plus_ridge(moments.gram, self.alpha_)
         lost = ValueError(
-            f"alpha={self.alpha_:g} is too small next to the squares of the features of {train.name}: the losses "
-            "are lost in rounding; take a larger alpha, or scale the features, for instance by query_level_norm"
+            f"alpha={self.alpha_:g} is too small next to the squares of the features of "
+            f"{train.name}: the losses are lost in rounding; take a larger alpha, or scale the "
+            "features, for instance by query_level_norm"
         )
+        included, allowed = self._columns(train, np.diag(moments.gram) > 0)
         order, units = self._units(train, allowed)
         fits = _fitting(units, included[order])
-        most = np.inf if self.by_group else self.max_features or np.inf
-        if not fits.any() or np.count_nonzero(included) > most:
+        max_size = np.inf if self.by_group else self.max_features or np.inf
+        if not fits.any() or np.count_nonzero(included) > max_size:
             raise ValueError(
                 f"no subset of the features of {train.name} keeps the limits; loosen them"
             )
@@ -208,7 +198,7 @@ class BestSubset(Selection, LinearRanker):
             raise lost from None
         # These are all sizes that the limits allow, so that none lacks a subset however early the search ends.
         sizes = np.flatnonzero(np.isfinite(result.loss))
-        sizes = sizes[sizes <= most]
+        sizes = sizes[sizes <= max_size]
         n_nodes, ended_by = self._grow(tree, units, result, int(sizes[-1]))
         masks = np.zeros((len(sizes), train.n_features), bool)
         masks[:, order] = np.repeat(result.subset[sizes], np.diff(units.begin), axis=1)
@@ -217,6 +207,19 @@ class BestSubset(Selection, LinearRanker):
         if (np.abs(losses - result.loss[sizes]) > LOSS_TOLERANCE * losses).any():
             raise lost
         return masks, losses, np.minimum(losses, result.bound[sizes]), W, n_nodes, ended_by
+
+    def _columns(self, train: RankingData, varying: Mask) -> tuple[Mask, Integers]:
+        """Return the mask of the included features, and the columns of all that may be selected."""
+        names = train.feature_names
+        included = column_mask(self.include, names, "include")
+        excluded = column_mask(self.exclude, names, "exclude")
+        both = np.flatnonzero(included & excluded)
+        if both.size:
+            raise ValueError(f"feature {names[both[0]]!r} is both in include and in exclude")
+        allowed = np.flatnonzero(varying & ~excluded | included)
+        if not len(allowed):
+            raise ValueError(f"exclude leaves none of the features of {train.name} that vary")
+        return included, allowed
 
     def _units(self, train: RankingData, allowed: Integers) -> tuple[Integers, Units]:
         """Return the allowed features unit by unit, and the units."""
@@ -227,16 +230,13 @@ class BestSubset(Selection, LinearRanker):
         unit = np.where((group >= 0) & self.by_group, group, alone)
         arranged = np.argsort(unit, kind="stable")
         order, starts = allowed[arranged], np.unique(unit[arranged], return_index=True)[1]
-        first, shared = (
-            np.append(starts, len(order)),
-            np.append(costs.shared, 0.0) * (self.max_cost is not None),
-        )
-        limits = np.array(
-            [self.max_features if self.by_group else None, self.max_cost], float
-        )  # NaN for none
-        prices = np.array([np.diff(first), np.add.reduceat(costs.own[order], starts)])
+        begins = np.append(starts, len(order))
+        shared = np.append(costs.shared, 0.0) * (self.max_cost is not None)
+        # NaN for no limit.
+        limits = np.array([self.max_features if self.by_group else None, self.max_cost], float)
+        prices = np.array([np.diff(begins), np.add.reduceat(costs.own[order], starts)])
         return order, Units(
-            begin=first,
+            begin=begins,
             share=np.zeros(len(order)),
             prices=prices[~np.isnan(limits)],
             group=costs.group[order[starts]] % len(shared),
@@ -244,26 +244,25 @@ class BestSubset(Selection, LinearRanker):
             limits=limits[~np.isnan(limits)] * (1 + ROUNDING),
         )
 
-    def _grow(self, tree: Tree, units: Units, result: Incumbents, most: int) -> tuple[int, str]:
-        """Search the sizes up to `most`; return the number of nodes, and the limit that ended the search, or ""."""
+    def _grow(self, tree: Tree, units: Units, result: Incumbents, max_size: int) -> tuple[int, str]:
+        """Search the sizes up to `max_size`; return the number of nodes, and the limit that ended the search, or ""."""
         began, n_nodes, ended_by = perf_counter(), 0, ""
-        most_nodes = self.max_nodes or max(1, WORK // len(units.share) ** 2)
+        max_nodes = self.max_nodes or max(1, WORK // len(units.share) ** 2)
         chunk = max(1, NODES_AT_ONCE // len(units.share) ** 2)
         n_children = int(tree.counts[0, 0])
-        lows = [2**power for power in range(most.bit_length())]
+        lows = [2**power for power in range(max_size.bit_length())]
         for number, low in enumerate(lows):
-            high = min(2 * low - 1, most)
+            high = min(2 * low - 1, max_size)
             tree.level[0], tree.counts[0, 1] = 0, n_children - 1
             try:
                 while tree.level[0] >= 0 and not ended_by:
-                    n_nodes += grow_tree(
-                        tree, units, result, low, high, min(chunk, most_nodes - n_nodes), False
-                    )
+                    step = min(chunk, max_nodes - n_nodes)
+                    n_nodes += grow_tree(tree, units, result, low, high, step, False)
                     if self.progress is not None:
                         done = 1.0 - (int(tree.counts[0, 1]) + 1) / max(1, n_children)
                         self.progress("best_subset", (number + done) / len(lows), high, n_nodes)
-                    if n_nodes >= most_nodes:
-                        ended_by = f"max_nodes={most_nodes:,}"
+                    if n_nodes >= max_nodes:
+                        ended_by = f"max_nodes={max_nodes:,}"
                     elif self.time_limit is not None and perf_counter() - began > self.time_limit:
                         ended_by = f"time_limit={self.time_limit:g}"
             except KeyboardInterrupt:
@@ -280,12 +279,36 @@ def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, 
     features, and A − D positive semidefinite.
     """
     inverse = np.linalg.inv(A)
-    table, widths = np.column_stack([inverse, inverse @ b]), np.diff(units.begin)
-    scales = np.ones(len(b)), np.diag(A), 1.0 / np.diag(inverse)
-    shares = [
-        np.linalg.eigvalsh(A / np.sqrt(np.outer(s, s)))[0] * (1.0 - TOLERANCE) * s for s in scales
-    ]
+    w = np.asarray(inverse @ b, np.float64)
+    table = np.column_stack([inverse, w])
     free = ~np.logical_or.reduceat(included, units.begin[:-1])
+    tree = _root(table, b, units, free)
+    units = units._replace(share=_diagonal_below(A, inverse, w))
+    unknown = np.full(len(free) + 1, np.inf)
+    result = Incumbents(unknown, unknown.copy(), np.zeros((len(free) + 1, len(free)), bool))
+    loss = tree.loss[0]
+    if len(units.limits):
+        fullest = _fullest(units, free)
+        out = np.flatnonzero(np.repeat(~fullest, np.diff(units.begin)))
+        step = np.linalg.solve(table[np.ix_(out, out)], table[out])
+        within, rise = table - table[:, out] @ step, table[out, -1] @ step[:, -1]
+        _eliminate(within, loss + rise, fullest, free, units, result)
+    _eliminate(table, loss, np.ones_like(free), free, units, result)
+    return tree, units, result
+
+
+def _diagonal_below(A: Matrix, inverse: Matrix, w: Vector) -> Vector:
+    """Return a diagonal D with A − D positive semidefinite and a large Σ D w²."""
+    shares = []
+    for scale in (np.ones(len(A)), np.diag(A), 1.0 / np.diag(inverse)):
+        smallest = np.linalg.eigvalsh(A / np.sqrt(np.outer(scale, scale)))[0]
+        shares.append(smallest * (1.0 - TOLERANCE) * scale)
+    return max(shares, key=lambda share: float(share @ w**2)).clip(0.0)
+
+
+def _root(table: Matrix, b: Vector, units: Units, free: Mask) -> Tree:
+    """Return the tree with all features at its root, the free units by falling rise."""
+    widths = np.diff(units.begin)
     falling = -_rises(table, units, free)
     order, n_free = np.argsort(falling, kind="stable"), int(np.count_nonzero(free))
     removable, n_levels = order[len(free) - n_free :], n_free + 1
@@ -302,49 +325,35 @@ def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, 
         level=np.zeros(1, np.int64),
     )
     tree.M[0, :-1] = table[np.ix_(rows, np.append(rows, len(b)))]
-    units = units._replace(
-        share=max(shares, key=lambda share: float(share @ table[:, -1] ** 2)).clip(0.0)
-    )
-    unknown = np.full(len(free) + 1, np.inf)
-    result = Incumbents(unknown, unknown.copy(), np.zeros((len(free) + 1, len(free)), bool))
-    loss = tree.loss[0]
-    if len(units.limits):
-        fullest = _fullest(units, free)
-        out = np.flatnonzero(np.repeat(~fullest, widths))
-        step = np.linalg.solve(table[np.ix_(out, out)], table[out])
-        within, rise = table - table[:, out] @ step, table[out, -1] @ step[:, -1]
-        _eliminate(within, loss + rise, fullest, free, units, result)
-    _eliminate(table, loss, np.ones_like(free), free, units, result)
-    return tree, units, result
+    return tree
 
 
 def _eliminate(
     table: Matrix, loss: float, start: Mask, free: Mask, units: Units, result: Incumbents
 ) -> None:
     """Remove the free units of `start` one by one, and record what keeps the limits and is better than before."""
-    left, free = np.flatnonzero(start), start & free
+    subset, free = start.copy(), start & free
     while True:
-        if room_for(left[:0], left, units) == 0 and loss < result.loss[len(left)]:
-            result.loss[len(left)], result.subset[len(left)] = (
-                loss,
-                np.isin(np.arange(len(free)), left),
-            )
-        if len(left) == 1 or not free.any():
+        members = np.flatnonzero(subset)
+        n_units = len(members)
+        if room_for(members[:0], members, units) == 0 and loss < result.loss[n_units]:
+            result.loss[n_units] = loss
+            result.subset[n_units] = subset
+        if n_units == 1 or not free.any():
             return
         rises = _rises(table, units, free)
         worst = rises.argmin()
         out = slice(*units.begin[worst : worst + 2])
         table = table - table[:, out] @ np.linalg.solve(table[out, out], table[out])
-        loss, left, free[worst] = loss + rises[worst], left[left != worst], False
+        loss += rises[worst]
+        subset[worst] = free[worst] = False
 
 
 def _fitting(units: Units, included: Mask) -> Mask:
     """Return the units that keep the limits together with those that have an included feature."""
     needed = np.flatnonzero(np.logical_or.reduceat(included, units.begin[:-1]))
-    numbers = np.arange(len(units.group))
-    return np.array(
-        [room_for(numbers[:0], np.union1d(needed, [unit]), units) == 0 for unit in numbers]
-    )
+    subsets = [np.union1d(needed, [unit]) for unit in range(len(units.group))]
+    return np.array([room_for(subset[:0], subset, units) == 0 for subset in subsets])
 
 
 def _fullest(units: Units, free: Mask) -> Mask:
@@ -352,30 +361,27 @@ def _fullest(units: Units, free: Mask) -> Mask:
 
     O(n_units²) steps for one limit; with two they are multiplied by the number of sums of the first.
     """
-    needed, width, price = (
-        np.flatnonzero(~free),
-        units.prices[0] * (len(units.limits) > 1),
-        units.prices[-1],
-    )
+    needed = np.flatnonzero(~free)
+    width, price = units.prices[0] * (len(units.limits) > 1), units.prices[-1]
     paid = np.isin(np.arange(len(units.shared)), units.group[needed])
     spent = float(price[needed].sum() + units.shared[paid].sum())
     cheapest = {(0, float(width[needed].sum())): (spent, needed.tolist())}
     for group in np.unique(units.group[free]):
         members = np.flatnonzero(free & (units.group == group))
-        steps = [
-            (n, float(width[n]), float(price[n]))
-            for n in members[np.argsort(price[members], kind="stable")]
-        ]
-        for (size, filled), (cost, chosen) in list(cheapest.items()):
+        members = members[np.argsort(price[members], kind="stable")]
+        for (size, filled), (cost, subset) in list(cheapest.items()):
             cost += 0.0 if paid[group] else float(units.shared[group])
-            for unit, wide, dear in steps:
-                size, filled, cost, chosen = size + 1, filled + wide, cost + dear, [*chosen, unit]
+            for unit in members.tolist():
+                size += 1
+                filled += float(width[unit])
+                cost += float(price[unit])
+                subset = [*subset, unit]
                 if filled > units.limits[0] or cost > units.limits[-1]:
                     break
                 if (size, filled) not in cheapest or cost < cheapest[size, filled][0]:
-                    cheapest[size, filled] = cost, chosen
-    most = max(cheapest, key=lambda sums: (sums[0], -cheapest[sums][0]))
-    return np.isin(np.arange(len(free)), cheapest[most][1])
+                    cheapest[size, filled] = cost, subset
+    largest = max(cheapest, key=lambda sums: (sums[0], -cheapest[sums][0]))
+    return np.isin(np.arange(len(free)), cheapest[largest][1])
 
 
 def _rises(table: Matrix, units: Units, free: Mask) -> Vector:

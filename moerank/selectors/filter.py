@@ -3,6 +3,7 @@
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -26,7 +27,7 @@ from moerank.rankers.importance import single_feature_values
 from moerank.rankers.model import Forest
 from moerank.scikit_learn import check_is_fitted, clone
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 class Filter(Selection):
@@ -94,13 +95,8 @@ class Filter(Selection):
         If the ranker has a size of its own to choose, such as rounds of boosting, it keeps the largest of its grid.
         """
         sizes = [{"n_features_to_select": size} for size in self._grid_sizes(train)]
-        rankers = self._ranker_grid(train)
-        return [
-            {**n, **own, **trained}
-            for n in sizes
-            for own in self._own_grid(train)
-            for trained in rankers
-        ]
+        parts = product(sizes, self._own_grid(train), self._ranker_grid(train))
+        return [size | parameters | ranker for size, parameters, ranker in parts]
 
     def _grid_sizes(self, train: RankingData) -> list[int]:
         """Return the numbers of features that the grid asks for."""
@@ -109,7 +105,8 @@ class Filter(Selection):
     def _ranker_grid(self, train: RankingData) -> Grid:
         ranker = self._chosen_ranker()
         entries = ranker.default_grid(train) if hasattr(ranker, "default_grid") else [{}]
-        if size := getattr(ranker, "_size", None):
+        size = getattr(ranker, "_size", None)
+        if size is not None:
             largest = max(entry[size] for entry in entries)
             entries = [entry for entry in entries if entry[size] == largest]
         return [{"ranker": clone(ranker).set_params(**entry)} for entry in entries]
@@ -124,18 +121,16 @@ class Filter(Selection):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._arrange(train, validation)
-        (self.support_,), self.population_ = self._train_first(
-            train, np.array([self.n_features_to_select])
-        )
+        sizes = np.array([self.n_features_to_select])
+        (self.support_,), self.population_ = self._train_first(train, sizes)
 
     def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
         """Set what the rankers of all sizes have in common."""
 
         def compute() -> Integers:
             held_out = None if validation is None else validation.with_features(self.varying_)
-            return np.flatnonzero(self.varying_)[
-                self._order(train.with_features(self.varying_), held_out)
-            ]
+            order = self._order(train.with_features(self.varying_), held_out)
+            return np.flatnonzero(self.varying_)[order]
 
         self.order_ = self._once(train, validation, compute)
 
@@ -150,14 +145,14 @@ class Filter(Selection):
         return nested_masks(self.order_, n_features, sizes.clip(max=n_features))
 
     def _once(
-        self, train: RankingData, validation: RankingData | None, make: Callable[[], Made]
-    ) -> Made:
+        self, train: RankingData, validation: RankingData | None, make: Callable[[], Result]
+    ) -> Result:
         """Return the result of `make`, remembered for all parameters except size and ranker: a grid needs it often."""
-        own = self.get_params(deep=False)
-        del own["n_features_to_select"], own["ranker"]
+        parameters = self.get_params(deep=False)
+        del parameters["n_features_to_select"], parameters["ranker"]
         # A weak reference, so that the memory of the training data does not keep validation data of earlier fits.
         held_out = None if validation is None else weakref.ref(validation)
-        return train.remember((type(self), repr(sorted(own.items())), held_out), make)
+        return train.remember((type(self), repr(sorted(parameters.items())), held_out), make)
 
     def _chosen_ranker(self) -> Any:
         return RankSVM() if self.ranker is None else self.ranker
@@ -207,10 +202,8 @@ class SingleFeatures(Filter):
     metric: MetricOrNone = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
-        return np.argsort(
-            -single_feature_values(train, as_metric(self.metric, NDCG(10))).max(axis=0),
-            kind="stable",
-        )
+        values = single_feature_values(train, as_metric(self.metric, NDCG(10)))
+        return np.argsort(-values.max(axis=0), kind="stable")
 
 
 @dataclass(eq=False, repr=False)
@@ -226,17 +219,16 @@ class ByPermutation:
         predict: Callable[[Matrix], Vector],
         train: RankingData,
         validation: RankingData | None,
-        used: Mask,
+        mask: Mask,
     ) -> Vector:
-        """Return the mean loss (n_features,) of the metric on the validation data, if there are any; 0 if not used."""
-        data, metric = train if validation is None else validation, as_metric(self.metric, NDCG(10))
-        rng, X, losses = (
-            np.random.default_rng(self.random_state),
-            np.array(data.X64),
-            np.zeros(data.n_features),
-        )
+        """Return the mean loss (n_features,) of the metric on the validation data, if any; 0 outside the mask."""
+        data = train if validation is None else validation
+        metric = as_metric(self.metric, NDCG(10))
+        rng = np.random.default_rng(self.random_state)
+        X = np.array(data.X64)
+        losses = np.zeros(data.n_features)
         value = metric.score(data, predict(X))
-        for feature in np.flatnonzero(used):
+        for feature in np.flatnonzero(mask):
             scores = np.empty((len(X), self.n_permutations))
             for permutation in scores.T:
                 X[:, feature] = rng.permutation(data.X64[:, feature])
@@ -295,11 +287,10 @@ class PermutationImportance(ByPermutation, Filter):
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         judge = self.judge
         if judge is None:
-            judge = (
-                RankRLS()
-                if validation is None
-                else RankRLS().tune(train, validation, metric=self.tuning)
-            )
-        every = np.ones(train.n_features, np.bool_)
-        trained: Any = train_on(judge, train, every, validation)
-        return np.argsort(-self._losses(trained.predict, train, validation, every), kind="stable")
+            judge = RankRLS()
+            if validation is not None:
+                judge = judge.tune(train, validation, metric=self.tuning)
+        mask = np.ones(train.n_features, np.bool_)
+        trained: Any = train_on(judge, train, mask, validation)
+        losses = self._losses(trained.predict, train, validation, mask)
+        return np.argsort(-losses, kind="stable")

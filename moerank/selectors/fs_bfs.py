@@ -49,16 +49,15 @@ def coordinate_ascent(
     D. Metzler, W. B. Croft: Linear feature-based models for information retrieval. Information Retrieval 10, 2007.
     """
     X = data.X64 if features is None else np.ascontiguousarray(data.X64[:, features])
-    results = [
-        _ascend(data, X, metric, first, tolerance) for first in range(min(restarts, X.shape[1]))
-    ]
+    starts = range(min(restarts, X.shape[1]))
+    results = [_ascend(data, X, metric, start, tolerance) for start in starts]
     return max(results, key=lambda result: result[1])
 
 
 def _ascend(
-    data: RankingData, X: Matrix, metric: Metric, first: int, tolerance: float
+    data: RankingData, X: Matrix, metric: Metric, start: int, tolerance: float
 ) -> tuple[Vector, float]:
-    """Return the result of one search over the columns of X, whose passes begin with column `first`."""
+    """Return the result of one search over the columns of X, whose passes begin with column `start`."""
 
     def rank() -> tuple[Vector, float]:
         table = linear_scores(X, w[None])
@@ -70,7 +69,7 @@ def _ascend(
     gain = np.inf
     while gain > 0.0 and gain >= tolerance:
         before = value
-        for f in [*range(first, n_features), *range(first)]:
+        for f in [*range(start, n_features), *range(start)]:
             changes = _changes(w, f)
             values = metric.batch(data, scores[:, None] + X[:, f, None] * changes)
             best = int(np.argmax(values))
@@ -188,13 +187,15 @@ class FSBFS(Filter):
                 )
             return results[subset][1]
 
-        left, subsets = np.flatnonzero(self.varying_).tolist(), list[Subset]()
-        while left:
-            start = max(left, key=lambda feature: value((feature,)))
-            subsets.append(
-                best_first((start,), left, value, self.patience, self.max_size, self.tolerance)
+        remaining = np.flatnonzero(self.varying_).tolist()
+        subsets: list[Subset] = []
+        while remaining:
+            start = max(remaining, key=lambda feature: value((feature,)))
+            subset = best_first(
+                (start,), remaining, value, self.patience, self.max_size, self.tolerance
             )
-            left = [feature for feature in left if feature not in subsets[-1]]
+            subsets.append(subset)
+            remaining = [feature for feature in remaining if feature not in subset]
         combinations = np.zeros((len(subsets), train.n_features))
         for row, subset in zip(combinations, subsets, strict=True):
             row[list(subset)] = results[subset][0]
@@ -206,9 +207,7 @@ class FSBFS(Filter):
             lambda: train.with_table(linear_scores(train.X, self.combinations_)),
         )
         n_new = new.n_features
-        masks = np.vstack([np.zeros((1, n_new), bool), nested_masks(np.arange(n_new), n_new)])[
-            sizes.clip(max=n_new)
-        ]
+        masks = nested_masks(np.arange(n_new), n_new, sizes.clip(max=n_new))
         population = train_on_subsets(self._chosen_ranker(), new, masks)
         members = (masks[:, :, None] & (self.combinations_ != 0)).any(axis=1)
         if population.coefs is None:

@@ -16,9 +16,8 @@ from moerank.rankers.structural_svm import RankSVMStruct
 from moerank.selectors.filter import Filter
 
 FLOOR = 1e-12  # smallest probability of a point: the logarithm of a smaller one would be noise
-LEAST_QUARTILE_SHARE = (
-    1e-100  # quartiles closer than this share of the deviation differ only by rounding
-)
+# Quartiles closer than this share of the deviation differ only by rounding.
+MIN_QUARTILE_SHARE = 1e-100
 
 
 class FSED(Filter):
@@ -111,16 +110,15 @@ def _density(sample: Matrix, points: Matrix) -> Matrix | None:
     if extent == 0:
         return None
     if extent < SMALLEST_SQUARED:  # the distribution is that of all values times a power of 2
-        with np.errstate(
-            over="ignore"
-        ):  # a point that goes to infinity was far from every sample before
-            sample, points = (
-                np.ldexp(values, -int(np.frexp(extent)[1])) for values in (sample, points)
-            )
+        exponent = -int(np.frexp(extent)[1])
+        # A point that goes to infinity was far from every sample before.
+        with np.errstate(over="ignore"):
+            sample = np.ldexp(sample, exponent)
+            points = np.ldexp(points, exponent)
     deviation = sample.std(ddof=1)
     quartiles = np.percentile(sample, [25, 75])
     width = min(deviation, (quartiles[1] - quartiles[0]) / 1.34)
-    if width <= LEAST_QUARTILE_SHARE * deviation:
+    if width <= MIN_QUARTILE_SHARE * deviation:
         width = deviation
     bandwidth = 0.9 * width / len(sample) ** 0.2
     density = gaussian_density(np.array(sample), np.array(points), bandwidth)

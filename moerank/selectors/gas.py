@@ -80,17 +80,15 @@ class GAS(Filter):
 
     def _own_grid(self, train: RankingData) -> Grid:
         """Return c = 10⁻³ … 10⁰ by half powers; nothing for GAS-E, whose authors chose only the number of features."""
-        return (
-            [{}] if self.importance == "measure" else [{"c": 10.0 ** (k / 2)} for k in range(-6, 1)]
-        )
+        if self.importance == "measure":
+            return [{}]
+        return [{"c": 10.0 ** (k / 2)} for k in range(-6, 1)]
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
-        metric = as_metric(self.metric, NDCG(10))
-        values = (
-            single_feature_values(train, metric)
-            if self.importance == "measure"
-            else pair_order_values(train)
-        )
+        if self.importance == "measure":
+            values = single_feature_values(train, as_metric(self.metric, NDCG(10)))
+        else:
+            values = pair_order_values(train)
         importance = values.max(axis=0)
         importance = (importance - importance.min()) / (np.ptp(importance) or 1.0)
         directions = np.where(values[0] >= values[1], 1.0, -1.0)
@@ -126,14 +124,15 @@ def pair_order_values(data: RankingData) -> Matrix:
         columns = np.ascontiguousarray(data.X64.T)
         weights = None
         if data.is_weighted:
-            of_query = ones_without(data.query_weights, data.n_queries).repeat(
-                np.diff(data.offsets)
-            )
-            of_document = ones_without(data.document_weights, data.n_documents)
-            weights = of_query[better] * of_document[better] * of_document[worse]
-        shares = (0.5 * ((x[better] > x[worse]) + 1.0 * (x[better] >= x[worse])) for x in columns)
-        right = np.array([np.average(share, weights=weights) for share in shares])
-        return np.stack([right, 1.0 - right])
+            query_weights = ones_without(data.query_weights, data.n_queries)
+            u = ones_without(data.document_weights, data.n_documents)
+            v = query_weights.repeat(np.diff(data.offsets))
+            weights = v[better] * u[better] * u[worse]
+        shares = np.empty(data.n_features)
+        for feature, x in enumerate(columns):
+            orders = 0.5 * ((x[better] > x[worse]) + 1.0 * (x[better] >= x[worse]))
+            shares[feature] = np.average(orders, weights=weights)
+        return np.stack([shares, 1.0 - shares])
 
     return data.remember("preference pairs ordered by single features", compute)
 
@@ -163,13 +162,13 @@ def concordance(X: Matrix) -> Matrix:
     A pair tied in both is ordered alike; one tied in one of them counts half. O(n_features² · m²) for m documents.
     """
     n_pairs = len(X) * (len(X) - 1) / 2
-    alike = np.full((X.shape[1], X.shape[1]), n_pairs)
+    doubled = np.full((X.shape[1], X.shape[1]), n_pairs)
     with one_blas_thread():
         for i in range(1, len(X)):  # sums of whole numbers are exact
             signs = np.sign(X[i] - X[:i]).astype(np.float32)
             ties = 1.0 - np.abs(signs)
-            alike += signs.T @ signs + ties.T @ ties
-    return 0.5 * alike / n_pairs
+            doubled += signs.T @ signs + ties.T @ ties
+    return 0.5 * doubled / n_pairs
 
 
 # Correlations of short queries are often equal; rounding, which depends on the order of documents, must not part them.
@@ -262,14 +261,15 @@ def unlike_order(relevance: Matrix, similarity: Matrix, p: float) -> Integers:
     The share `p` of the others, at least one of them, are compared with v: those that are most similar to it.
     """
     order = [int(np.argmax(relevance))]
-    left = [f for f in range(len(relevance)) if f != order[0]]
-    while left:
-        v = left[int(np.argmin(similarity[order[-1], left]))]
-        others = np.array([f for f in left if f != v], np.int64)
-        nearest = np.argsort(-similarity[v, others], kind="stable")[: _share(p, len(others))]
-        candidates = [v, *others[nearest].tolist()]
+    remaining = [f for f in range(len(relevance)) if f != order[0]]
+    while remaining:
+        v = remaining[int(np.argmin(similarity[order[-1], remaining]))]
+        neighbours = np.array([f for f in remaining if f != v], np.int64)
+        ranked = np.argsort(-similarity[v, neighbours], kind="stable")
+        nearest = neighbours[ranked[: _share(p, len(neighbours))]]
+        candidates = [v, *nearest.tolist()]
         order.append(candidates[int(np.argmax(relevance[candidates]))])
-        left.remove(order[-1])
+        remaining.remove(order[-1])
     return np.array(order)
 
 

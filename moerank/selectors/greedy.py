@@ -81,8 +81,8 @@ class GreedyRankRLS(Selection, LinearRanker):
         """
         check_is_fitted(self, "coef_")
         order, _, coefs = self._select(train, train.n_features)
-        last = np.arange(train.n_features).clip(max=len(order) - 1)
-        return SelectionPath(nested_masks(order, train.n_features), LinearPopulation(coefs[last]))
+        steps = np.arange(train.n_features).clip(max=len(order) - 1)
+        return SelectionPath(nested_masks(order, train.n_features), LinearPopulation(coefs[steps]))
 
     def without_selection(self) -> RankRLS:
         """Return RankRLS with the loss of the selection."""
@@ -112,9 +112,10 @@ class GreedyRankRLS(Selection, LinearRanker):
         )
         if not np.isfinite(errors).all():
             raise ValueError(
-                f"alpha={self.alpha:g} is too small next to the squares of features up to {np.abs(train.X).max():g} in "
-                f"{train.name}: the errors without a query are lost in rounding; take a larger alpha, or scale "
-                "the features, for instance by query_level_norm"
+                f"alpha={self.alpha:g} is too small next to the squares of features up to "
+                f"{np.abs(train.X).max():g} in {train.name}: the errors without a query are lost "
+                "in rounding; take a larger alpha, or scale the features, for instance by "
+                "query_level_norm"
             )
         return np.flatnonzero(self.varying_)[order], errors, self._everywhere(coefs)
 

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from moerank.arrays import Integers, Matrix, Vector
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Count, NotNegative, Parameters, Positive, Share
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.losses import hinge_line_search, sort_by_label
@@ -89,8 +89,8 @@ class FenchelRank(LargestWeightsPath):
         yield from super()._fit_warnings()
         if self.n_iter_ == self.max_iter and self.gap_ > self.tol:
             yield (
-                f"stopped at max_iter={self.max_iter} steps with a duality gap of {self.gap_:.3g}; raise max_iter or "
-                "tol, or lower r"
+                f"stopped at max_iter={self.max_iter} steps with a duality gap of {self.gap_:.3g}; "
+                "raise max_iter or tol, or lower r"
             )
 
     @one_blas_thread()
@@ -193,7 +193,10 @@ class NonconvexRanker(LargestWeightsPath):
     tol: NotNegative = 1e-4
 
     _trained_together = None
-    _remedy = "a smaller lam or a larger C keeps more features, and comparable scales of the features help"
+    _remedy = (
+        "a smaller lam or a larger C keeps more features, "
+        "and comparable scales of the features help"
+    )
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return lam = 10⁰ … 10⁻⁵ in steps of a third of a decade: no feature, then few, then all.
@@ -229,8 +232,9 @@ class NonconvexRanker(LargestWeightsPath):
         yield from super()._fit_warnings()
         if self.n_iter_ == self.max_iter and self._change > self.tol:
             yield (
-                f"stopped at max_iter={self.max_iter} weighted ℓ₁ problems, the last of which changed a weight by "
-                f"{self._change:.3g}; raise max_iter, tol, lam or gamma, or lower C"
+                f"stopped at max_iter={self.max_iter} weighted ℓ₁ problems, the last of which "
+                f"changed a weight by {self._change:.3g}; raise max_iter, tol, lam or gamma, "
+                "or lower C"
             )
 
     def _candidate_scores(
@@ -246,29 +250,20 @@ def _solve(
 
     Returns their weights, the objectives after each ℓ₁ problem, and the largest change of a weight in the last one.
     """
-    pairs = ListedPairs.of(train)
     W, changes = np.zeros((len(rankers), train.n_features)), np.full(len(rankers), np.inf)
     cost = np.repeat([[float(ranker.lam)] for ranker in rankers], train.n_features, axis=1)
     scale = np.array([1.0 / ranker.C for ranker in rankers])
     objectives: list[list[float]] = [[] for _ in rankers]
     moving = np.arange(len(rankers))
     while len(moving):
-        # Minimise (1 / n_pairs) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² + scale Σ costₖ |wₖ| for each row, with w = u − v.
-        start = np.hstack([W[moving].clip(0.0), (-W[moving]).clip(0.0)])
-        penalties = Penalties(np.zeros((0, 0)), cost[moving], np.zeros(len(moving)), scale[moving])
-        masks = Masks(np.ones((len(moving), train.n_features), np.bool_))
-        variables, n_iter, history = pairs.minimise_penalised(
-            penalties, masks, start, INNER_STEPS, INNER_TOL
-        )
-        u, v = np.hsplit(variables, 2)
+        u, v, values = _solve_weighted(train, W[moving], cost[moving], scale[moving])
         going = np.zeros(len(moving), np.bool_)
         for row, i in enumerate(moving.tolist()):
             ranker, w = rankers[i], u[row] - v[row]
-            loss = ranker.C * history[n_iter[row], row] - cost[i] @ (u[row] + v[row])
+            loss = ranker.C * values[row] - cost[i] @ (u[row] + v[row])
             value = float(loss + ranker.penalties(np.abs(w)).sum())
-            if (
-                objectives[i] and value > objectives[i][-1]
-            ):  # the gain was the rounding of the solution
+            # Where the objective rises, the gain was the rounding of the solution.
+            if objectives[i] and value > objectives[i][-1]:
                 continue
             objectives[i].append(value)
             changes[i] = np.abs(w - W[i]).max()
@@ -276,6 +271,23 @@ def _solve(
             going[row] = changes[i] > ranker.tol and len(objectives[i]) < ranker.max_iter
         moving = moving[going]
     return W, objectives, changes
+
+
+def _solve_weighted(
+    train: RankingData, W: Matrix, costs: Matrix, scales: Vector
+) -> tuple[Matrix, Matrix, Vector]:
+    """Minimise (1 / n_pairs) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² + scale Σ costₖ |wₖ| for each row, from `W`.
+
+    Returns u and v, of which w = u − v is the solution, and the minima.
+    """
+    start = np.hstack([W.clip(0.0), (-W).clip(0.0)])
+    penalties = Penalties(np.zeros((0, 0)), costs, np.zeros(len(W)), scales)
+    masks = Masks(np.ones(W.shape, np.bool_))
+    variables, n_iter, history = ListedPairs.of(train).minimise_penalised(
+        penalties, masks, start, INNER_STEPS, INNER_TOL
+    )
+    u, v = np.hsplit(variables, 2)
+    return u, v, history[n_iter, np.arange(len(W))]
 
 
 class FSMRankSubgradient(LargestWeightsPath):
@@ -335,7 +347,10 @@ class FSMRankSubgradient(LargestWeightsPath):
     convex: bool = True
 
     _trained_together = ("lambda1", "lambda2", "eta0")
-    _remedy = "no step has a lower objective than no features: lower eta0 or lambda2, or scale the features"
+    _remedy = (
+        "no step has a lower objective than no features: "
+        "lower eta0 or lambda2, or scale the features"
+    )
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return lambda1 and lambda2 in 10⁻⁶ … 10⁰, each with eta0 = 1, 10⁻¹, 10⁻² and 10⁻³: 196 entries.
@@ -366,30 +381,36 @@ def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient]) -> tupl
 
     Returns their variables (n_rankers, 2 n_features) and histories (max_iter + 1, n_rankers).
     """
-    pairs, one, n = CountedPairs.of(train), rankers[0], len(rankers)
-    s, A, cost = measures_of(train, one)
-    values = np.array(
-        [(ranker.lambda1, ranker.lambda2, ranker.eta0) for ranker in rankers], np.float64
-    )
-    lambda1, lambda2, eta0 = values.T[:, :, None]
-    masks, tasks = Masks(np.tile(s > 0, (n, 1))), np.full(n, RESIDUALS)
+    pairs = CountedPairs.of(train)
+    n = len(rankers)
+    s, A, cost = measures_of(train, rankers[0])
+    lambda1 = np.array([[ranker.lambda1] for ranker in rankers], np.float64)
+    linear = np.array([[ranker.lambda2] for ranker in rankers], np.float64) * cost
+    eta0 = np.array([[ranker.eta0] for ranker in rankers], np.float64)
+    masks = Masks(np.tile(s > 0, (n, 1)))
+    tasks = np.full(n, RESIDUALS)
     w = best = np.zeros((n, 2 * len(s)))
-    history = np.empty((one.max_iter + 1, n))
-    for step in range(one.max_iter + 1):
+    history = np.empty((rankers[0].max_iter + 1, n))
+    for step in range(len(history)):
         u, v = np.hsplit(w, 2)
         size, W = u + v, u - v
         sums, slack = pairs.sums(SQUARED_HINGE, np.float64, tasks, masks, W, np.zeros_like(W))
         similar = lambda1 * np.einsum("fg,ng->nf", A, size)
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # where steps diverge, the best ones before them stay
+        # Where steps diverge, the best ones before them stay.
+        with np.errstate(over="ignore", invalid="ignore"):
             loss = (slack - (W * sums).sum(axis=1)) / train.n_pairs
-            history[step] = loss + (size * (0.5 * similar + lambda2 * cost)).sum(axis=1)
-        best = np.where((history[step] == np.fmin.reduce(history[: step + 1]))[:, None], w, best)
-        rise, pull = similar + lambda2 * cost, 2.0 / train.n_pairs * sums
-        stepped = w - eta0 / np.sqrt(step + 1.0) * np.hstack([rise - pull, rise + pull])
-        w = np.where(np.tile(s > 0, 2), stepped.clip(0.0), 0.0)
+            history[step] = loss + (size * (0.5 * similar + linear)).sum(axis=1)
+        is_best = history[step] == np.fmin.reduce(history[: step + 1])
+        best = np.where(is_best[:, None], w, best)
+        step_length = eta0 / np.sqrt(step + 1.0)
+        w = _stepped(w, step_length, similar + linear, 2.0 / train.n_pairs * sums, s > 0)
     return best, history
+
+
+def _stepped(w: Matrix, length: Matrix, rise: Matrix, pull: Matrix, varying: Mask) -> Matrix:
+    """Return w after a step along −∇F, from the slopes of the penalty in |w| and the descent of the loss in w."""
+    w = w - length * np.hstack([rise - pull, rise + pull])
+    return np.where(np.tile(varying, 2), w.clip(0.0), 0.0)
 
 
 class FSMSVM(Filter):
@@ -432,19 +453,22 @@ class FSMSVM(Filter):
     lambda2: NotNegative | None = None
 
     def _settled(self, train: RankingData, validation: RankingData, metric: Metric) -> Parameters:
-        first = self._first_stage()
-        open_ = [name for name in ("lambda1", "lambda2") if getattr(self, name) is None]
-        entries = [{name: entry[name] for name in open_} for entry in first.default_grid(train)]
-        chosen = first.tune(
-            train, validation, list({repr(entry): entry for entry in entries}.values()), metric
-        )
-        return {name: getattr(chosen, name) for name in open_}
+        fsm_rank = self._first_stage()
+        names = [name for name in ("lambda1", "lambda2") if getattr(self, name) is None]
+        entries: dict[str, Parameters] = {}
+        for entry in fsm_rank.default_grid(train):
+            values = {name: entry[name] for name in names}
+            entries[repr(values)] = values
+        tuned = fsm_rank.tune(train, validation, list(entries.values()), metric)
+        return {name: getattr(tuned, name) for name in names}
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
-        return np.lexsort(
-            (-feature_importance(train), -np.abs(self._first_stage().fit_population(train)[0]))
-        )
+        weights = self._first_stage().fit_population(train)[0]
+        return np.lexsort((-feature_importance(train), -np.abs(weights)))
 
     def _first_stage(self) -> FSMRank:
-        given = {name: getattr(self, name) for name in ("lambda1", "lambda2")}
-        return FSMRank(**{name: value for name, value in given.items() if value is not None})
+        default = FSMRank()
+        return FSMRank(
+            lambda1=default.lambda1 if self.lambda1 is None else self.lambda1,
+            lambda2=default.lambda2 if self.lambda2 is None else self.lambda2,
+        )

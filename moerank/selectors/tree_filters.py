@@ -76,9 +76,9 @@ class LambdaMARTFilter(Filter):
     def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
         super()._arrange(train, validation)
         if self.ranker is None:
-            chosen = self._first_features(np.array([self.n_features_to_select]))[0]
-            held_out = None if validation is None else validation.with_features(chosen)
-            self._served = self._stopped(train.with_features(chosen), held_out)
+            mask = self._first_features(np.array([self.n_features_to_select]))[0]
+            held_out = None if validation is None else validation.with_features(mask)
+            self._served = self._stopped(train.with_features(mask), held_out)
             self.n_trees_ = self._served.n_trees
 
     def _trees(self) -> LambdaMART:
@@ -211,17 +211,17 @@ class LambdaMARTRFE(LambdaMARTFilter):
     drop: Annotated[float, partial(check_share, one=False)] = 0.2
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
-        left = np.arange(train.n_features)
+        remaining = np.arange(train.n_features)
         dropped: list[int] = []
         for size in sizes_by_dropping(train.n_features, self.drop)[-2::-1]:
-            mask = np.isin(np.arange(train.n_features), left)
+            mask = np.isin(np.arange(train.n_features), remaining)
             part = train.with_features(mask)
             held_out = None if validation is None else validation.with_features(mask)
             gain = self._stopped(part, held_out).booster_.feature_importance("gain")
-            best_first = left[np.argsort(-gain, kind="stable")]
-            dropped = [*best_first[size:].tolist(), *dropped]
-            left = np.sort(best_first[:size])
-        return np.array([*left.tolist(), *dropped])
+            ranked = remaining[np.argsort(-gain, kind="stable")]
+            dropped = [*ranked[size:].tolist(), *dropped]
+            remaining = np.sort(ranked[:size])
+        return np.array([*remaining.tolist(), *dropped])
 
     def _first_features(self, sizes: Integers) -> Mask:
         visited = np.array(sizes_by_dropping(len(self.order_), self.drop))
@@ -270,9 +270,8 @@ class LambdaMARTPermutation(ByPermutation, LambdaMARTFilter):
         return np.lexsort((-trees.booster_.feature_importance("gain"), -losses))
 
 
-ENTRIES = (
-    1 << 22
-)  # largest number of Shapley values, documents times features, that are held at once
+# Largest number of Shapley values, documents times features, that are held at once.
+ENTRIES = 1 << 22
 
 
 class LambdaMARTSHAP(LambdaMARTFilter):
@@ -312,9 +311,8 @@ class LambdaMARTSHAP(LambdaMARTFilter):
     """
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
-        return np.argsort(
-            -mean_absolute_shap(self._stopped(train, validation).booster_, train.X), kind="stable"
-        )
+        booster = self._stopped(train, validation).booster_
+        return np.argsort(-mean_absolute_shap(booster, train.X), kind="stable")
 
 
 def mean_absolute_shap(booster: Booster, X: Matrix, entries: int = ENTRIES) -> Matrix:
@@ -359,10 +357,9 @@ class PairwiseLambdaMART(LambdaMART):
         return ranker._with_trees(train, trees[: n_trees + ranker.n_pair_trees])
 
     def _tree_parameters(self, train: RankingData) -> Parameters:
-        return {
-            **super()._tree_parameters(train),
-            "interaction_constraints": [[f] for f in range(train.n_features)],
-        }
+        parameters = super()._tree_parameters(train)
+        parameters["interaction_constraints"] = [[f] for f in range(train.n_features)]
+        return parameters
 
     def _grow(self, train: RankingData, validation: RankingData | None = None) -> list[Tree]:
         if not self.n_pair_trees:
@@ -461,9 +458,8 @@ def split_features(booster: Booster) -> list[tuple[int, ...]]:
     for tree in booster.dump_model()["tree_info"]:
         root = tree["tree_structure"]
         nodes = (root, root.get("left_child", {}), root.get("right_child", {}))
-        splits.append(
-            tuple(sorted({node["split_feature"] for node in nodes if "split_feature" in node}))
-        )
+        features = {node["split_feature"] for node in nodes if "split_feature" in node}
+        splits.append(tuple(sorted(features)))
     return splits
 
 
@@ -547,21 +543,19 @@ class CEGB(Selection, LambdaMART):
         `train` is the data that the solver was fitted to.
         """
         check_is_fitted(self, "support_")
-        values = sorted(
-            {*TRADEOFFS, self.tradeoff}
-        )  # with equally many features the smaller tradeoff counts
+        # With equally many features the smaller tradeoff counts.
+        values = sorted({*TRADEOFFS, self.tradeoff})
         members = [clone(self).set_params(tradeoff=value)._learn(train) for value in values]
         masks = np.array([member.support_ for member in members])
         rankers = FittedPopulation(tuple(members), np.ones(masks.shape, bool))
         return best_of_each_size(masks, rankers, masks.sum(axis=1))
 
     def _tree_parameters(self, train: RankingData) -> Parameters:
-        return {
-            **super()._tree_parameters(train),
-            "cegb_tradeoff": self.tradeoff,
-            "cegb_penalty_split": self.split_penalty,
-            "cegb_penalty_feature_coupled": relative_costs(train).tolist(),
-        }
+        parameters = super()._tree_parameters(train)
+        parameters["cegb_tradeoff"] = self.tradeoff
+        parameters["cegb_penalty_split"] = self.split_penalty
+        parameters["cegb_penalty_feature_coupled"] = relative_costs(train).tolist()
+        return parameters
 
 
 def relative_costs(train: RankingData) -> Vector:
@@ -569,7 +563,7 @@ def relative_costs(train: RankingData) -> Vector:
 
     Without costs, or where nothing costs anything, all are 1.
     """
-    given = train.costs or FeatureCosts.of(np.ones(train.n_features))
-    sizes = np.bincount(given.group + 1, minlength=len(given.shared) + 1)[1:]
-    costs = given.own + np.append(given.shared / np.maximum(1, sizes), 0.0)[given.group]
+    table = train.costs or FeatureCosts.of(np.ones(train.n_features))
+    sizes = np.bincount(table.group + 1, minlength=len(table.shared) + 1)[1:]
+    costs = table.own + np.append(table.shared / np.maximum(1, sizes), 0.0)[table.group]
     return np.asarray(costs / costs.mean()) if costs.any() else np.ones(train.n_features)
