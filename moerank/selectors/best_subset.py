@@ -5,7 +5,7 @@ from time import perf_counter
 
 import numpy as np
 
-from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import Count, NotNegative, Positive, check_room
 from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import ROUNDING, known_costs
@@ -279,7 +279,7 @@ def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, 
     features, and A − D positive semidefinite.
     """
     inverse = np.linalg.inv(A)
-    w = np.asarray(inverse @ b, np.float64)
+    w = inverse @ b
     table = np.column_stack([inverse, w])
     free = ~np.logical_or.reduceat(included, units.begin[:-1])
     tree = _root(table, b, units, free)
@@ -297,7 +297,7 @@ def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, 
     return tree, units, result
 
 
-def _diagonal_below(A: Matrix, inverse: Matrix, w: Vector) -> Vector:
+def _diagonal_below(A: Matrix, inverse: Array, w: Vector) -> Vector:
     """Return a diagonal D with A − D positive semidefinite and a large Σ D w²."""
     shares = []
     for scale in (np.ones(len(A)), np.diag(A), 1.0 / np.diag(inverse)):
