@@ -220,7 +220,7 @@ def study_table(results: Results) -> tuple[Table, str]:
 
     The tests are those of the report: paired t tests over test queries, with p values adjusted by Holm's method.
     """
-    from moerank.figures.panels import named
+    from moerank.figures.panels import name_solvers
     from moerank.studies.results import against_reference, default_reference
     from moerank.verdict import short, signed
 
@@ -252,7 +252,7 @@ def study_table(results: Results) -> tuple[Table, str]:
     sentences = [f"Against {reference} on {n_queries:,} test queries (paired t tests, Holm)."]
     heads = {"better": "Better", "worse": "Worse", "undecided": "Too few queries to tell"}
     for word, head in heads.items():
-        sentences.append(named(head, [name for name in words if words[name] == word]))
+        sentences.append(name_solvers(head, [name for name in words if words[name] == word]))
     return table, " ".join(filter(None, sentences))
 
 

@@ -16,7 +16,7 @@ from moerank.checks import check_choice
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from moerank.runs.problem import Problem
+    from moerank.runs.problem import Problem, Published
     from moerank.runs.result import Result
     from moerank.studies.results import Results
     from moerank.studies.searches import SearchStudy
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunFigure:
-    """A figure of one run."""
+    """A figure of one run.
 
-    source: str  # "file:function" in this package; the function takes a result
-    shows: Callable[[Result], bool] = lambda result: (
-        True
-    )  # whether the result has data for the figure
+    `source` is "file:function" in this package. The function takes a result, and returns a figure or its `Panels`.
+    """
+
+    source: str
+    shows: Callable[[Result], bool] = bool  # whether the result has data for the figure
 
     def draw(self, result: Result, paper: Mapping[str, Any] | None = None) -> Figure:
         """Draw the figure; `paper` has the arguments of `moerank.figures.style.Paper`: title, width and names."""
@@ -39,40 +40,39 @@ class RunFigure:
 
 @dataclass(frozen=True)
 class View:
-    """Selection of results of a problem for a figure: some solvers or all (empty).
-
-    If no fold is selected, `fold_of` takes the first one with results.
-    """
+    """Selection of results of a problem for a figure: some solvers or all (empty)."""
 
     results: Results
-    problem: Problem | None
+    published: Sequence[Published]  # results for comparison
     solvers: Sequence[str]
-    fold: int | None
+    selected_fold: int | None
     metric: str
 
-    def fold_of(self, results: Results) -> int:
-        """Return the selected fold, by default the first fold of these results."""
-        return min(results.folds) if self.fold is None else self.fold
+    @property
+    def fold(self) -> int:
+        """The selected fold, by default the first fold with results."""
+        return min(self.results.folds) if self.selected_fold is None else self.selected_fold
 
     @property
     def where(self) -> str:
         """The name of the problem, for messages."""
-        return "all problems" if self.problem is None else self.problem.name
+        return self.results[0].problem
 
 
 @dataclass(frozen=True)
 class StudyFigure:
-    """A figure of a study."""
+    """A figure of a study.
 
-    source: str  # "file:function" in this package; the function takes a view and the options that its file describes
+    `source` is "file:function" in this package. The function takes a view and the options that its file describes, and
+    returns a figure or its `Panels`.
+    """
+
+    source: str
     section: str  # section of the reports with this figure: results, features or ablations
     takes: tuple[Literal["fold", "metric", "count"], ...] = ()  # the options that apply
-    of_chosen: bool = (
-        False  # True if it shows only chosen members, for which studies store all metrics
-    )
-    reported: Callable[[Results], bool] = (
-        bool  # whether reports show the figure for these results of one problem
-    )
+    any_metric: bool = False  # True if chosen members suffice, for which studies store all metrics
+    # Whether reports show the figure for these results of one problem.
+    reported: Callable[[Results], bool] = bool
 
     @property
     def caption(self) -> str:
@@ -104,42 +104,40 @@ class StudyFigure:
         ValueError
             If a solver, fold or metric has no results, or a fold or metric does not apply.
         """
-        mine = results.of(problem.name)
+        results = results.of(problem.name)
         for name, value in (("fold", fold), ("metric", metric), ("count", options.get("count"))):
             if value is not None and name not in self.takes:
                 raise ValueError(f"this figure takes no {name}; omit it")
         if metric is not None:
-            metric = mine.named_metric(metric, mine.all_metrics if self.of_chosen else mine.metrics)
-        if fold is not None and fold not in mine.folds:
-            raise ValueError(
-                f"fold {fold} has no finished cell; choose one of {', '.join(map(str, mine.folds))}"
-            )
-        shown = mine.among(solvers)
-        given = (paper or {}).get("names", {})
-        for name in given:
-            check_choice(shown.solvers, names=name)
+            metrics = results.all_metrics if self.any_metric else results.metrics
+            metric = results.named_metric(metric, metrics)
+        if fold is not None and fold not in results.folds:
+            folds = ", ".join(map(str, results.folds))
+            raise ValueError(f"fold {fold} has no finished cell; choose one of {folds}")
+        results = results.among(solvers)
         names: dict[str, str] = {}
-        for labels in mine.ablations:
+        for labels in results.ablations:
             base, *variants = labels
-            names |= {
-                variant: f"{base} {labels[variant]}" for variant in variants if "[" in variant
-            }
-        paper = {**(paper or {}), "names": {**names, **given}}
-        return _draw(
-            self.source,
-            View(shown, problem, solvers, fold, metric or shown.metric),
-            paper,
-            **options,
-        )
+            for variant in variants:
+                if "[" in variant:
+                    names[variant] = f"{base} {labels[variant]}"
+        paper = dict(paper or {})
+        for name in paper.get("names", ()):
+            check_choice(results.solvers, names=name)
+        paper["names"] = names | paper.get("names", {})
+        view = View(results, problem.published, solvers, fold, metric or results.metric)
+        return _draw(self.source, view, paper, **options)
 
 
 def _draw(
     source: str, data: object, paper: Mapping[str, Any] | None = None, **options: object
 ) -> Figure:
+    from moerank.figures.panels import Panels, draw_panels
     from moerank.figures.style import Paper, in_style
 
     with in_style(Paper(**paper or {})):
-        return resolve_name(f"{__name__}.{source}")(data, **options)
+        figure = resolve_name(f"{__name__}.{source}")(data, **options)
+        return draw_panels(figure) if isinstance(figure, Panels) else figure
 
 
 # The figures of one run by name.
@@ -148,12 +146,12 @@ RUN_FIGURES = {
         "certificate_of_run:certificate_figure", lambda result: result.certificate is not None
     ),
     "convergence": RunFigure(
-        "hypervolume_of_study:convergence_figure", lambda result: bool(result.convergence)
+        "hypervolume_of_study:convergence_panels", lambda result: bool(result.convergence)
     ),
     "features": RunFigure("features_of_run:features_figure"),
     "front": RunFigure("front_of_run:front_figure"),
     "objectives": RunFigure(
-        "objectives_of_study:run_objectives_figure",
+        "objectives_of_study:run_objectives_panels",
         lambda result: (
             min(len(result.objectives), len(result.front)) > 1 and bool(result.further_objectives)
         ),
@@ -164,17 +162,17 @@ RUN_FIGURES = {
 
 # The figures of a study by name, in the order of reports, for the command line, recipes and tests.
 FIGURES = {
-    "ablation": StudyFigure("ablation_of_study:ablation_figure", "ablations", ("fold",)),
-    "accuracy": StudyFigure("accuracy_of_study:accuracy_figure", "results", ("metric",)),
-    "fronts": StudyFigure("fronts_of_study:fronts_figure", "results", ("fold",)),
-    "attainment": StudyFigure("attainment_of_study:attainment_figure", "results", ("fold",)),
-    "hypervolume": StudyFigure("hypervolume_of_study:hypervolume_figure", "results", ("count",)),
-    "cost": StudyFigure("cost_of_study:cost_figure", "results", ("metric",), of_chosen=True),
+    "ablation": StudyFigure("ablation_of_study:ablation_panels", "ablations", ("fold",)),
+    "accuracy": StudyFigure("accuracy_of_study:accuracy_panels", "results", ("metric",)),
+    "fronts": StudyFigure("fronts_of_study:fronts_panels", "results", ("fold",)),
+    "attainment": StudyFigure("attainment_of_study:attainment_panels", "results", ("fold",)),
+    "hypervolume": StudyFigure("hypervolume_of_study:hypervolume_panels", "results", ("count",)),
+    "cost": StudyFigure("cost_of_study:cost_panels", "results", ("metric",), any_metric=True),
     "objectives": StudyFigure(
-        "objectives_of_study:objectives_figure",
+        "objectives_of_study:objectives_panels",
         "results",
         ("fold",),
-        reported=lambda mine: bool(mine.further_objectives),
+        reported=lambda results: bool(results.further_objectives),
     ),
     "instances": StudyFigure("instances_of_study:instances_figure", "results"),
     "frequency": StudyFigure("frequency_of_study:frequency_figure", "features"),
@@ -182,7 +180,7 @@ FIGURES = {
         "shapes_of_run:shapes_of_study",
         "features",
         ("fold",),
-        reported=lambda mine: any(run.shapes for run in mine),
+        reported=lambda results: any(run.shapes for run in results),
     ),
 }
 
@@ -191,16 +189,16 @@ def draw_study(study: Study, name: str, problem: str | None = None, **options: A
     """Draw a figure of a study by name, of a problem with this name, by default the first; see `StudyFigure.draw`."""
     check_choice(FIGURES, figure=name)
     problems = {entry.name: entry for entry in study.problems}
-    chosen = next(iter(problems)) if problem is None else problem
-    check_choice(problems, problem=chosen)
-    return FIGURES[name].draw(study.results(), problems[chosen], **options)
+    problem = problem or next(iter(problems))
+    check_choice(problems, problem=problem)
+    return FIGURES[name].draw(study.results(), problems[problem], **options)
 
 
 # The figures of a `SearchStudy` by name.
 SEARCH_FIGURES = {
-    "hypervolume": "hypervolume_of_study:shares_figure",
-    "runtimes": "hypervolume_of_study:runtimes_figure",
-    "attainment": "attainment_of_study:surfaces_figure",
+    "hypervolume": "hypervolume_of_study:shares_panels",
+    "runtimes": "hypervolume_of_study:runtimes_panels",
+    "attainment": "attainment_of_study:surfaces_panels",
     "ranks": "ranks_of_study:ranks_figure",
 }
 

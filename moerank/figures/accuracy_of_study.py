@@ -7,25 +7,30 @@ and seeds, for the sizes that all runs offer. Solvers that validation does not r
 from itertools import cycle
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from moerank.figures import View
-from moerank.figures.panels import Look, best_of_families, errors_noted, named, panels_figure
-from moerank.figures.style import GREY, RING, Style, beyond, limits_of
+from moerank.figures.panels import (
+    Curve,
+    Panel,
+    Panels,
+    best_of_families,
+    errors_noted,
+    name_solvers,
+)
+from moerank.figures.style import GREY, beyond, limits_of
 from moerank.studies.results import Results, by_validation, mean_by_size, offers_sizes, verdicts
 
 # Markers of published results, different from those of solvers.
-PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
+MARKERS_OF_PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
 
 # Largest number of published methods that the legend names one by one.
-MOST_PUBLISHED = 4
+MAX_PUBLISHED = 4
 
 
-def accuracy_figure(
+def accuracy_panels(
     view: View, *, exact: bool = False, limits: tuple[float, float] | None = None
-) -> Figure:
-    """Draw the test metric of the ranker that validation chooses among those with at most k features, as a mean.
+) -> Panels:
+    """Return the test metric of the ranker that validation chooses among those with at most k features, as a mean.
 
     With `exact`, it has exactly k features, as the papers draw it, where all runs have such a ranker.
 
@@ -34,73 +39,73 @@ def accuracy_figure(
     method. `limits` of the y axis come from `style.limits_of` by default; a note names the solvers with values beyond
     them.
     """
-    by_solver, metric = view.results.by_solver(), view.metric
-    means = view.results.means()[0][["n_features", f"test {metric}"]].T.to_dict("list")
-    offering = {solver: folds for solver, folds in by_solver.items() if offers_sizes(folds)}
-    curves = {
-        solver: mean_by_size(folds, "test", metric, exact=exact)
-        for solver, folds in offering.items()
-    }
-    first = next(iter(by_validation(view.results)), None)
-    points = {solver: point for solver, point in means.items() if solver not in curves}
-    published: dict[str, list[tuple[float, float]]] = {}
-    entries = () if view.problem is None else view.problem.published
-    for entry in sorted(entries, key=lambda entry: entry.features or 0.0):
-        if entry.features is not None and (value := entry.value(metric)) is not None:
-            published.setdefault(f"{entry.method}, published", []).append((entry.features, value))
-    values = {**curves, **{solver: np.array([value]) for solver, (_, value) in points.items()}}
-    folds = ", ".join(map(str, view.results.folds))
-    limits = limits or limits_of(
-        values, [value for pairs in published.values() for _, value in pairs]
-    )
-
-    def draw(look: Look) -> None:
-        if look.label in curves:
-            look.plot(np.arange(1, len(curves[look.label]) + 1), curves[look.label])
-            if look.label == first:
-                look.axes.plot(*means[first], label=f"chosen, mean of {first}", **RING)
-            return
-        size, value = points[look.label]
-        look.plot([size], [value], linestyle="none")
-        if not look.faint:
-            look.axes.hlines(value, 1.0, size, color=look.colour, linewidth=0.5, linestyle=":")
-
-    def prepare(axes: Axes, _: str) -> None:
-        for (label, pairs), marker in zip(published.items(), cycle(PUBLISHED), strict=False):
-            style: Style = {
-                "marker": marker,
-                "markersize": 5,
-                "color": GREY,
-                "linewidth": 0.7,
-                "zorder": 3,
-            }
-            line = "-" if len(pairs) > 1 else "none"
-            one_name = "published" if label == next(iter(published)) else "_published"
-            shown = label if len(published) <= MOST_PUBLISHED else one_name
-            axes.plot(*np.transpose(pairs), label=shown, linestyle=line, clip_on=False, **style)
-        axes.set_ylim(*limits)
-
-    return panels_figure(
-        draw,
-        list(by_solver),
-        best_of_families(view.results, list(by_solver)),
-        finding=_finding(view.results),
+    results, metric = view.results, view.metric
+    means = results.means()[0][["n_features", f"test {metric}"]].T.to_dict("list")
+    best = next(iter(by_validation(results)), None)
+    curves, values = {}, {}
+    for solver, folds in results.by_solver().items():
+        size, value = means[solver]
+        values[solver] = np.array([value])
+        curve = Curve(x=[size], y=[value], style={"linestyle": "none"}, drops=True)
+        if offers_sizes(folds):
+            values[solver] = mean_by_size(folds, "test", metric, exact=exact)
+            curve = Curve(
+                x=range(1, len(values[solver]) + 1),
+                y=values[solver],
+                ring=(size, value) if solver == best else None,
+                ring_label=f"chosen, mean of {solver}",
+            )
+        curves[solver] = [curve]
+    references = _references(view)
+    if limits is None:
+        limits = limits_of(values, [value for curve in references for value in curve.y])
+    notes = [errors_noted(results, metric)]
+    if references:
+        numbers = ", ".join(map(str, results.folds))
+        notes.append(f"Published: all folds, by the papers' programs. Ours: fold {numbers}.")
+    notes.append(name_solvers("Some values lie beyond the axis", beyond(values, limits)))
+    return Panels(
+        title=_finding(results),
+        panels=[Panel(curves=curves, references=references, limits=limits)],
+        coloured=best_of_families(results, results.solvers),
         height=2.2,
-        labels=("Number of features" + ", at most" * (not exact), f"Test {metric}"),
-        notes=[
-            errors_noted(view.results, metric),
-            f"Published: all folds, by the papers' programs. Ours: fold {folds}."
-            if published
-            else "",
-            named("Some values lie beyond the axis", beyond(values, limits)),
-        ],
-        prepare=prepare,
+        labels=("Number of features" if exact else "Number of features, at most", f"Test {metric}"),
+        notes=notes,
     )
+
+
+def _references(view: View) -> list[Curve]:
+    """Return a grey curve for each published method; if there are many, the legend does not name them one by one."""
+    points: dict[str, list[tuple[float, float]]] = {}
+    for entry in sorted(view.published, key=lambda entry: entry.features or 0.0):
+        value = entry.value(view.metric)
+        if entry.features is not None and value is not None:
+            points.setdefault(f"{entry.method}, published", []).append((entry.features, value))
+    curves: list[Curve] = []
+    for (label, pairs), marker in zip(points.items(), cycle(MARKERS_OF_PUBLISHED), strict=False):
+        if len(points) > MAX_PUBLISHED:
+            label = "_published" if curves else "published"
+        sizes, values = np.transpose(pairs)
+        style = {
+            "label": label,
+            "marker": marker,
+            "markersize": 5,
+            "color": GREY,
+            "linestyle": "-" if len(pairs) > 1 else "none",
+            "linewidth": 0.7,
+            "zorder": 3,
+            "clip_on": False,
+        }
+        curves.append(Curve(x=sizes, y=values, style=style))
+    return curves
 
 
 def _finding(results: Results) -> str:
     """Return the verdict on the solver that validation chooses."""
-    if not (ranked := by_validation(results)):
+    ranked = by_validation(results)
+    if not ranked:
         return "No solver selects features"
-    by = f"{ranked[0]}, chosen by validation" if len(ranked) > 1 else ranked[0]
-    return f"{by}: {verdicts(results.among(ranked[:1])).iloc[0]['verdict'].title}"
+    solver = ranked[0]
+    verdict = verdicts(results.among([solver])).iloc[0]["verdict"]
+    choice = f"{solver}, chosen by validation" if len(ranked) > 1 else solver
+    return f"{choice}: {verdict.title}"

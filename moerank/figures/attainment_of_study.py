@@ -4,100 +4,84 @@ The training metric that half of the seeds reach with at most that many features
 quartiles of the seeds.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from moerank.arrays import Array, Matrix, Vector
 from moerank.figures import View
 from moerank.figures.panels import (
-    MOST_LINES,
-    Look,
-    apart_from_first,
-    named,
-    panels_figure,
+    MAX_LINES,
+    Curve,
+    Panel,
+    Panels,
+    farthest_from_first,
+    name_solvers,
     same_goal,
     title_of,
 )
 from moerank.mofsrank.objectives import FRONT
 from moerank.mofsrank.stage import Stage
+from moerank.runs.result import Result
 from moerank.statistics import attainment_surfaces
 from moerank.studies.results import NoResultsError, front_points
 from moerank.studies.searches import SearchStudy
 
 
-def attainment_figure(view: View) -> Figure:
-    """Draw the median attainment surface of number of features and metric over the seeds, with a band of the quartiles.
+def attainment_panels(view: View) -> Panels:
+    """Return the median attainment surface of number of features and metric over the seeds, with its quartiles.
 
     A note names the solvers with a single seed on the fold, and those that offer a single size. If there are many
     solvers, only the first and those whose least errors differ significantly from its own have colours.
     """
-    view, apart = same_goal(view)
-    objectives = view.results.objectives
-    if tuple(objectives) != FRONT:
+    view, unlike = same_goal(view)
+    results, fold = view.results, view.fold
+    if tuple(results.objectives) != FRONT:
         raise NoResultsError(
-            f"attainment surfaces show number of features and error, but {view.where} has {', '.join(objectives)}"
+            "attainment surfaces show number of features and error, but "
+            f"{view.where} has {', '.join(results.objectives)}"
         )
-    by_solver, fold = view.results.by_solver(), view.fold_of(view.results)
-    seeded = {
-        solver: folds[fold] for solver, folds in by_solver.items() if len(folds.get(fold, ())) > 1
-    }
-    runs = {
-        solver: seeds
-        for solver, seeds in seeded.items()
-        if any(len(run.front) > 1 for run in seeds)
-    }
+    runs: dict[str, list[Result]] = {}
+    with_one_seed, with_one_size = [], []
+    for solver, folds in results.by_solver().items():
+        seeds = folds.get(fold, [])
+        if len(seeds) < 2:
+            with_one_seed.append(solver)
+        elif all(len(run.front) < 2 for run in seeds):
+            with_one_size.append(solver)
+        else:
+            runs[solver] = seeds
     if not runs:
         raise NoResultsError(
-            f"no solver ran with several seeds and offers several sizes on fold {fold} of {view.where}"
+            "no solver ran with several seeds and offers several sizes on "
+            f"fold {fold} of {view.where}"
         )
-    fronts = {solver: [front_points(run) for run in seeds] for solver, seeds in runs.items()}
-    largest = max(
-        len(member.features) for seeds in runs.values() for run in seeds for member in run.front
-    )
-    ends = {
-        solver: view.results.by_run(solver, lambda run: front_points(run)[:, 1].min())
-        for solver in runs
+    fronts = {solver: list(map(front_points, seeds)) for solver, seeds in runs.items()}
+    members = [member for seeds in runs.values() for run in seeds for member in run.front]
+    sizes = np.arange(1, 1 + max(len(member.features) for member in members))
+    errors = {
+        solver: results.by_run(solver, lambda run: front_points(run)[:, 1].min()) for solver in runs
     }
-    shown, finding = apart_from_first(ends, largest=False)
-
-    single = named(
-        "Not drawn, because they have a single seed", [s for s in by_solver if s not in seeded]
-    )
-    sizeless = named(
-        "Not drawn, because they offer a single size", [s for s in seeded if s not in runs]
-    )
-    numbers = sorted({len(seeds) for seeds in runs.values()})
-    seeds = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-    return panels_figure(
-        surface_drawer(fronts, np.arange(1, largest + 1), upwards=True),
-        list(runs),
-        shown,
-        finding=finding,
+    curves = {solver: _surfaces(seeds, sizes, upwards=True) for solver, seeds in fronts.items()}
+    counts = sorted({len(seeds) for seeds in runs.values()})
+    n_seeds = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
+    return Panels(
+        title=f"Attainment surfaces of fold {fold}",
+        panels=[Panel(curves=curves)],
+        coloured=farthest_from_first(errors),
         height=2.2,
         labels=("Number of features", f"Training {view.metric}, fold {fold}"),
-        notes=[f"Median and quartiles of {seeds} seeds.", single, sizeless, apart],
+        notes=[
+            f"Median and quartiles of {n_seeds} seeds.",
+            name_solvers("Not drawn, because they have a single seed", with_one_seed),
+            name_solvers("Not drawn, because they offer a single size", with_one_size),
+            unlike,
+        ],
     )
 
 
-def surface_drawer(
-    fronts: Mapping[str, Sequence[Matrix]], x: Array, *, upwards: bool
-) -> Callable[[Look], None]:
-    """Return a function that draws the median surface of some fronts at `x` with a band; `upwards` turns 1 − metric."""
-    surfaces = {name: attainment_surfaces(mine) for name, mine in fronts.items()}
-
-    def draw(look: Look) -> None:
-        stairs = [staircase(surface, x) for surface in surfaces[look.label]]
-        quarter, median, three_quarters = (1.0 - y if upwards else y for y in stairs)
-        look.fill(x, quarter, three_quarters, step="post")
-        look.plot(x, median, drawstyle="steps-post")
-
-    return draw
-
-
-def surfaces_figure(study: SearchStudy, problem: str | None, count: str) -> Figure:
-    """Draw the median attainment surface of each search on a problem, by default the first, over its seeds."""
+def surfaces_panels(study: SearchStudy, problem: str | None, count: str) -> Panels:
+    """Return the median attainment surface of each search on a problem, by default the first, over its seeds."""
     name = problem or next(iter(study.targets()))
     stage = study.problems[name]
     if stage.n_obj != 2:
@@ -114,16 +98,29 @@ def surfaces_figure(study: SearchStudy, problem: str | None, count: str) -> Figu
     names, metric = ["objective 1", "objective 2"], ""
     if isinstance(stage, Stage):
         names, metric = [objective.name for objective in stage.objectives], stage.metric.name
-
-    return panels_figure(
-        surface_drawer(fronts, x, upwards=names[1] == "error"),
-        list(fronts),
-        list(fronts)[: MOST_LINES + 1],
-        finding=f"{name}: fronts that half of {max(map(len, fronts.values()))} runs reach, with quartiles",
+    upwards = names[1] == "error"
+    n_runs = max(map(len, fronts.values()))
+    return Panels(
+        title=f"{name}: fronts that half of {n_runs} runs reach, with quartiles",
+        panels=[
+            Panel(
+                curves={name: _surfaces(runs, x, upwards=upwards) for name, runs in fronts.items()}
+            )
+        ],
+        coloured=list(fronts)[: MAX_LINES + 1],
         height=2.2,
         labels=(title_of(names[0], metric), title_of(names[1], metric)),
-        of_metric=False,
+        is_metric=False,
     )
+
+
+def _surfaces(fronts: Sequence[Matrix], x: Array, *, upwards: bool) -> list[Curve]:
+    """Return the median surface of some fronts at `x` with a band of the quartiles; `upwards` turns 1 − metric."""
+    heights = [staircase(surface, x) for surface in attainment_surfaces(fronts)]
+    if upwards:
+        heights = [1.0 - height for height in heights]
+    quarter, median, three_quarters = heights
+    return [Curve(x=x, y=median, band=(quarter, three_quarters), style={"drawstyle": "steps-post"})]
 
 
 def staircase(surface: Matrix, k: Array) -> Vector:

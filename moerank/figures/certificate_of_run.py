@@ -21,11 +21,11 @@ def certificate_figure(result: Result) -> Figure:
         axes.fill_between(
             certificate.sizes, certificate.bounds, certificate.best, color="0.8", label="not proved"
         )
-    look = {"marker": "o", "linestyle": "none", "markersize": 3, "color": LINES["train"]["color"]}
-    axes.plot(sizes, certificate.losses, label="members", **look)
+    blue = LINES["train"]["color"]
+    axes.plot(sizes, certificate.losses, "o", markersize=3, color=blue, label="members")
     axes.plot(sizes[[result.chosen]], [certificate.losses[result.chosen]], label="chosen", **RING)
     axes.set(
-        xlabel=f"Number of {'groups' if certificate.groups else 'features'}",
+        xlabel="Number of groups" if certificate.groups else "Number of features",
         ylabel="Training loss of RankRLS",
     )
     put_ticks(axes, nbins=5)

@@ -4,20 +4,21 @@ The percentage of the runs that select a feature. Below each solver are the mean
 runs and, in brackets, the index corrected for chance.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from textwrap import fill
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from moerank.figures import View
-from moerank.figures.panels import ROW, best_of_families, named, rows_figure
-from moerank.figures.style import CHOSEN, GREY, finished, in_style, one_panel, renamed
+from moerank.figures.panels import ROW, best_of_families, name_solvers, rows_figure
+from moerank.figures.style import CHOSEN, GREY, finished, in_style, one_panel, renamed, shorten_name
 from moerank.studies.evidence import Stability
-from moerank.studies.results import NoResultsError, feature_stability, offers_sizes
+from moerank.studies.results import NoResultsError, Results, feature_stability, offers_sizes
 
 # Largest number of features in the figure.
-MOST_FREQUENT = 16
+MAX_FEATURES = 16
 
 # Longest line of a solver's label, in characters.
 HEAD_LENGTH = 15
@@ -29,7 +30,7 @@ NAME_LENGTH = 26
 FEATURE_HEIGHT = 0.16
 
 # Largest number of features in the figure, the most frequent ones.
-MOST_BARS = 20
+MAX_BARS = 20
 
 
 def frequency_figure(view: View) -> Figure:
@@ -39,81 +40,77 @@ def frequency_figure(view: View) -> Figure:
     Jaccard index of the selections of the runs and, in brackets, the index corrected for chance, which is 0 for random
     selections. A note names the solvers that select no features.
     """
-    by_solver = view.results.by_solver()
-    names = view.results[0].feature_names
-    selecting = [solver for solver, folds in by_solver.items() if offers_sizes(folds)]
+    folds_of_solver = view.results.by_solver()
+    selecting = [solver for solver, folds in folds_of_solver.items() if offers_sizes(folds)]
     if not selecting:
         raise NoResultsError(f"no solver of the study of {view.where} selects features")
-    chosen = {
-        s: [run.best.features for runs in by_solver[s].values() for run in runs] for s in selecting
-    }
-    rows = np.arange(len(names))
-    share = np.transpose(
-        [
-            np.mean([np.isin(rows, features) for features in runs], axis=0)
-            for runs in chosen.values()
-        ]
+    solvers = best_of_families(view.results, selecting)
+    runs = {solver: view.results.among([solver]) for solver in solvers}
+    notes = (
+        "Cells: per cent of the runs. "
+        "Below the solvers: mean Jaccard index of two runs (corrected for chance).",
+        name_solvers(
+            "Not drawn, as one of their family is better by validation",
+            [solver for solver in selecting if solver not in solvers],
+        ),
+        name_solvers(
+            "Not drawn, because they offer a single size",
+            [solver for solver in folds_of_solver if solver not in selecting],
+        ),
     )
-    shown = best_of_families(view.results, selecting)
-    cells = share[:, [selecting.index(solver) for solver in shown]]
-    order = np.argsort(-cells.sum(axis=1), kind="stable")[
-        : min(int((cells > 0).any(axis=1).sum()), MOST_FREQUENT)
-    ]
-    often, cells = int((share[order[0]] > 0.5).sum()), cells[order]
-    figure, axes = one_panel(2.0 + FEATURE_HEIGHT * len(order))
+    return draw_frequency(frequency_frame(runs), map(_stability, runs.values()), notes)
+
+
+def frequency_frame(runs: Mapping[str, Results]) -> pd.DataFrame:
+    """Return the share of the runs of each solver that select a feature; a row for each of the most frequent ones."""
+    names = next(iter(runs.values()))[0].feature_names
+    features = np.arange(len(names))
+    shares = pd.DataFrame(index=names)
+    for solver, results in runs.items():
+        selections = [np.isin(features, run.best.features) for run in results]
+        shares[solver] = np.mean(selections, axis=0)
+    order = np.argsort(-shares.to_numpy().sum(axis=1), kind="stable")
+    n_used = int(shares.any(axis=1).sum())
+    return shares.iloc[order[: min(n_used, MAX_FEATURES)]]
+
+
+def _stability(results: Results) -> str:
+    if len(results) < 2:
+        return "–"
+    selections = [run.best.features for run in results]
+    jaccard, corrected = feature_stability(selections, len(results[0].feature_names))
+    return f"{jaccard:.2f} ({corrected:.2f})"
+
+
+def draw_frequency(shares: pd.DataFrame, stability: Iterable[str], notes: Iterable[str]) -> Figure:
+    """Draw the shares as percentages on grey cells, above the solvers with their stability."""
+    cells = shares.to_numpy()
+    n_features, n_solvers = cells.shape
+    figure, axes = one_panel(2.0 + FEATURE_HEIGHT * n_features)
     axes.imshow(cells, cmap="Greys", vmin=0, vmax=1, aspect="auto")
-    for (row, column), value in np.ndenumerate(cells):
-        colour = "white" if value > 0.5 else "black"
+    for (row, column), share in np.ndenumerate(cells):
+        colour = "white" if share > 0.5 else "black"
         axes.text(
-            column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=6, color=colour
+            column, row, f"{100 * share:.0f}", ha="center", va="center", fontsize=6, color=colour
         )
-    stable = [_stability(chosen[solver], len(names)) for solver in shown]
     heads = [
         f"{fill(renamed(solver), HEAD_LENGTH)}\n{index}"
-        for solver, index in zip(shown, stable, strict=True)
+        for solver, index in zip(shares, stability, strict=True)
     ]
-    axes.set_xticks(range(len(shown)), heads, fontsize=6, rotation=90 if len(shown) > 4 else 0)
-    labels = [f"feature {name}" if name.isdigit() else name for name in (names[i] for i in order)]
-    labels = [
-        label if len(label) <= NAME_LENGTH else f"{label[: NAME_LENGTH - 1]}…" for label in labels
-    ]
-    axes.set_yticks(range(len(order)), labels, fontsize=6)
+    axes.set_xticks(range(n_solvers), heads, fontsize=6, rotation=90 if n_solvers > 4 else 0)
+    names = [f"feature {name}" if name.isdigit() else name for name in shares.index]
+    labels = [shorten_name(name, NAME_LENGTH) for name in names]
+    axes.set_yticks(range(n_features), labels, fontsize=6)
     axes.tick_params(length=0)
-    solvers = (
-        f"{often} of {len(selecting)} solvers"
-        if len(selecting) > 1
-        else selecting[0]
-        if often
-        else "no solver"
-    )
-    finding = f"Most frequent: {labels[0]}, which {solvers} chose in more than half of the runs"
-    notes = [
-        "Cells: per cent of the runs. Below the solvers: mean Jaccard index of two runs (corrected for chance).",
-        named(
-            "Not drawn, as one of their family is better by validation",
-            [s for s in selecting if s not in shown],
-        ),
-        named(
-            "Not drawn, because they offer a single size",
-            [s for s in by_solver if s not in selecting],
-        ),
-    ]
-    return finished(
-        figure, axes, FEATURE_HEIGHT * len(order), finding, " ".join(filter(None, notes))
-    )
-
-
-def _stability(runs: Sequence[Sequence[int]], n_features: int) -> str:
-    if len(runs) < 2:
-        return "–"
-    jaccard, corrected = feature_stability(runs, n_features)
-    return f"{jaccard:.2f} ({corrected:.2f})"
+    title = "Frequency of the features in the chosen members"
+    note = " ".join(filter(None, notes))
+    return finished(figure, axes, FEATURE_HEIGHT * n_features, title, note)
 
 
 def stability_figure(stability: Stability) -> Figure:
     """Draw the frequency of each feature, with the threshold as a dashed line.
 
-    The title is the finding. Features that reach the threshold are orange.
+    Features that reach the threshold are orange.
 
     Parameters
     ----------
@@ -123,8 +120,8 @@ def stability_figure(stability: Stability) -> Figure:
     Returns
     -------
     Figure
-        The most frequent features, at most 20, with the further sentences of `Stability.sentences` in a note below. The
-        figure is as wide as a column of text, `WIDTH` inches, and its height grows with the number of bars.
+        The most frequent features, at most 20, with the `Stability.sentences` in a note below. The figure is as wide as
+        a column of text, `WIDTH` inches, and its height grows with the number of bars.
 
     Notes
     -----
@@ -137,22 +134,15 @@ def stability_figure(stability: Stability) -> Figure:
     >>> len(stability_figure(mr.stability(mr.GreedyRankRLS(3), train, vali, pairs=2)).axes)
     1
     """
-    order = stability.order[:MOST_BARS]
+    order = stability.order[:MAX_BARS]
     colours = [CHOSEN if feature in stability.selected else "0.65" for feature in order]
+    frequencies = [stability.frequency[feature] for feature in order]
     with in_style():
         figure, axes, rows = rows_figure([stability.feature_names[feature] for feature in order])
-        axes.barh(
-            rows,
-            [stability.frequency[feature] for feature in order],
-            color=colours,
-            height=0.7 * ROW,
-        )
+        axes.barh(rows, frequencies, color=colours, height=0.7 * ROW)
         axes.axvline(stability.threshold, color=GREY, linewidth=0.9, linestyle="--")
-        axes.set(
-            xlim=(0, 1),
-            xlabel=f"Share of {2 * stability.pairs} halves, size at most {stability.size}",
-        )
-        finding, *risk = stability.sentences()
-        return finished(
-            figure, axes, axes.get_ylim()[0], finding, "".join(f"{sentence}. " for sentence in risk)
-        )
+        xlabel = f"Share of {2 * stability.pairs} halves, size at most {stability.size}"
+        axes.set(xlim=(0, 1), xlabel=xlabel)
+        note = " ".join(f"{sentence}." for sentence in stability.sentences())
+        title = "Frequency of the features in halves of the queries"
+        return finished(figure, axes, axes.get_ylim()[0], title, note)

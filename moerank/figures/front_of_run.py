@@ -1,6 +1,7 @@
 """Front: the metric on training, validation and test queries against the number of features."""
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -10,16 +11,15 @@ from moerank.figures.style import (
     LINES,
     NOTE_SIZE,
     RING,
-    Style,
     finished,
     one_panel,
     put_log_scale,
     put_ticks,
 )
-from moerank.runs.result import PARTS, Member, Result
+from moerank.runs.result import PARTS, Result
 
-# Markers of the baselines: all features and LambdaMART; older results have FSMRank as well.
-BASELINES = ("D", "v", "P")
+# Markers of the baselines: all features and LambdaMART.
+BASELINES = ("D", "v")
 
 # The x axis is logarithmic if the largest baseline exceeds the largest member by more than this factor.
 WIDE = 4.0
@@ -35,70 +35,97 @@ def front_figure(result: Result) -> Figure:
     if a member's band meets that line, the test queries cannot tell the two apart. The chosen member has a ring. With
     more than two objectives, the members are points without a line.
     """
-    metric, counted = result.metrics[0], _counted(result)
-    title = title_of(counted, metric)
-    several = len(set(result.objectives) - {counted, "error"}) > 0
-    notes = (
-        [f"Searched: {', '.join(result.objectives)}. Shown: {title.lower()} and {metric}."]
-        if several
-        else []
-    )
-    notes.append(f"{result.problem}, fold {result.fold}: {result.solver}.")
+    return draw_front(result, *front_frame(result))
+
+
+def front_frame(result: Result) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return a row for each member of the front, the smallest amount first, and a row for each baseline.
+
+    The columns are ``name``, ``amount`` of the objective on the x axis, the metric on ``train``, ``validation`` and
+    ``test``, and the differences from all features, ``low`` and ``high``. The index counts the members.
+    """
+    objective = _objective_of_axis(result)
+    rows = []
+    for member in [*result.front, *result.baselines]:
+        is_size = objective == "features"
+        amount = len(member.features) if is_size else member.objectives[objective]
+        values = [member.scores[part][result.metrics[0]] for part in PARTS]
+        low, high = member.difference_interval or (np.nan, np.nan)
+        rows.append((member.name, amount, *values, low, high))
+    frame = pd.DataFrame(rows, columns=["name", "amount", *PARTS, "low", "high"])
+    n_members = len(result.front)
+    members, baselines = frame[:n_members], frame[n_members:]
+    members = members.sort_values("amount", kind="stable")
+    return members, baselines[baselines["name"] != "best single feature"]
+
+
+def _objective_of_axis(result: Result) -> str:
+    """Return the number of features, or else the first objective besides the error."""
+    objectives = [name for name in result.objectives if name != "error"] or ["features"]
+    return "features" if "features" in objectives else objectives[0]
+
+
+def draw_front(result: Result, members: pd.DataFrame, baselines: pd.DataFrame) -> Figure:
+    """Draw the lines of the three parts, the band, the baselines and the ring, with the verdict as title."""
+    metric, objective = result.metrics[0], _objective_of_axis(result)
+    label = title_of(objective, metric)
+    is_curve = set(result.objectives) <= {objective, "error"}
+    note = f"{result.problem}, fold {result.fold}: {result.solver}."
+    if not is_curve:
+        searched = ", ".join(result.objectives)
+        note = f"Searched: {searched}. Shown: {label.lower()} and {metric}. {note}"
     figure, axes = one_panel(3.2)
-    front = sorted(result.front, key=lambda member: _amount(member, counted))
-    x = [_amount(member, counted) for member in front]
     for part in PARTS:
-        look = LINES[part] | ({"linestyle": "none"} if several else {})
-        axes.plot(x, [member.scores[part][metric] for member in front], **look)
-    references = [
-        baseline for baseline in result.baselines if baseline.name != "best single feature"
-    ]
-    if not several and any(member.difference_interval for member in front):
-        _put_band(axes, x, front, references[0].scores["test"][metric])
-    best = max((baseline.scores["test"][metric] for baseline in references), default=0.0)
-    for number, (baseline, marker) in enumerate(zip(references, BASELINES, strict=False)):
-        amount, value = _amount(baseline, counted), baseline.scores["test"][metric]
-        axes.plot([amount], [value], marker, color=GREY, label=f"_{baseline.name}")
-        offset, side = (
-            ((6, 4), "bottom") if value == best else ((6, -4), "top")
-        )  # off the line of all features
-        where: Style = {
-            "textcoords": "offset points",
-            "ha": "right",
-            "va": side,
-            "fontsize": NOTE_SIZE,
-        }
-        where["bbox"] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
-        axes.annotate(f"{baseline.name} ({amount:g})", (amount, value), offset, **where)
-        if number == 0:
-            axes.axhline(value, color=GREY, linewidth=0.7, linestyle=":", zorder=0)
-    chosen, value = _amount(result.best, counted), result.best.scores["test"][metric]
-    axes.plot([chosen], [value], **RING, label=f"chosen ({chosen:g}), test {value:.3f}")
-    axes.set(xlabel=title, ylabel=f"{metric} (higher is better)")
-    amounts = [*x, *(_amount(baseline, counted) for baseline in references)]
-    if counted == "cost" or max(amounts) > WIDE * max(x) > 0.0:
+        look = LINES[part] if is_curve else LINES[part] | {"linestyle": "none"}
+        axes.plot(members["amount"], members[part], **look)
+    if is_curve and members["low"].notna().any():
+        _put_band(axes, members, baselines["test"].iloc[0])
+    _put_baselines(axes, baselines)
+    amount, value = members.loc[result.chosen, ["amount", "test"]]
+    axes.plot([amount], [value], **RING, label=f"chosen ({amount:g}), test {value:.3f}")
+    axes.set(xlabel=label, ylabel=f"{metric} (higher is better)")
+    amounts = [*members["amount"], *baselines["amount"]]
+    if objective == "cost" or max(amounts) > WIDE * max(members["amount"]) > 0.0:
         put_log_scale(axes, amounts)
     else:
-        put_ticks(axes, integer=counted == "features")
-    size = f"{len(result.best.features)} of {result.n_allowed} features are chosen"
-    finding = size if result.verdict is None else result.verdict.title
-    return finished(figure, axes, 2.0, finding, " ".join(notes), axes)
+        put_ticks(axes, integer=objective == "features")
+    title = f"{len(result.best.features)} of {result.n_allowed} features are chosen"
+    if result.verdict is not None:
+        title = result.verdict.title
+    return finished(figure, axes, 2.0, title, note, axes)
 
 
-def _counted(result: Result) -> str:
-    """Return the objective of the x axis."""
-    others = [name for name in result.objectives if name != "error"]
-    return "features" if "features" in others or not others else others[0]
-
-
-def _amount(member: Member, objective: str) -> float:
-    return len(member.features) if objective == "features" else member.objectives[objective]
-
-
-def _put_band(axes: Axes, x: list[float], front: list[Member], reference: float) -> None:
+def _put_band(axes: Axes, members: pd.DataFrame, reference: float) -> None:
     """Draw the intervals of the members' differences from all features, whose test value is the `reference`."""
-    low, high = (
-        reference + np.array([member.difference_interval or (np.nan, np.nan) for member in front]).T
+    axes.fill_between(
+        members["amount"],
+        reference + members["low"],
+        reference + members["high"],
+        label="95 % interval, against all features",
+        color=LINES["test"]["color"],
+        alpha=0.18,
+        linewidth=0,
+        zorder=1,
     )
-    band: Style = {"color": LINES["test"]["color"], "alpha": 0.18, "linewidth": 0, "zorder": 1}
-    axes.fill_between(x, low, high, label="95 % interval, against all features", **band)
+
+
+def _put_baselines(axes: Axes, baselines: pd.DataFrame) -> None:
+    """Mark each baseline with its name; the first one, of all features, also has a dotted line."""
+    best = max(baselines["test"], default=0.0)
+    for row, marker in zip(baselines.itertuples(), BASELINES, strict=False):
+        point = row.amount, row.test
+        axes.plot(*point, marker, color=GREY, label=f"_{row.name}")
+        above = row.test == best  # off the line of all features
+        axes.annotate(
+            f"{row.name} ({row.amount:g})",
+            point,
+            (6, 4) if above else (6, -4),
+            textcoords="offset points",
+            ha="right",
+            va="bottom" if above else "top",
+            fontsize=NOTE_SIZE,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
+        )
+    if len(baselines):
+        value = baselines["test"].iloc[0]
+        axes.axhline(value, color=GREY, linewidth=0.7, linestyle=":", zorder=0)

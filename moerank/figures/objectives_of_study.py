@@ -4,88 +4,96 @@ The front of each solver on the training data of one fold with its first seed, i
 staircase joins the rankers that are non-dominated in the pair.
 """
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from textwrap import fill
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from moerank.arrays import Matrix
-from moerank.figures import View, panels
-from moerank.figures.style import RING, put_log_scale
+from moerank.figures import View
+from moerank.figures.panels import (
+    Curve,
+    Panel,
+    Panels,
+    best_of_families,
+    fronts_of_fold,
+    non_dominated,
+    same_goal,
+    title_of,
+    view_of_run,
+)
 from moerank.runs.result import Result
-from moerank.studies.results import NoResultsError, Results, front_points
+from moerank.studies.results import NoResultsError, front_points
 
 
-def objectives_figure(view: View) -> Figure:
-    """Draw the training front of each solver on one fold, with its first seed: a panel for each pair of objectives.
+def run_objectives_panels(result: Result) -> Panels:
+    """Return a panel for each pair of objectives of one run, as `objectives_panels` does for several solvers.
+
+    A run with a single objective raises a NoResultsError.
+    """
+    return objectives_panels(view_of_run(result))
+
+
+def objectives_panels(view: View) -> Panels:
+    """Return the training front of each solver on one fold, with its first seed: a panel for each pair of objectives.
 
     A staircase joins the members of a solver that are non-dominated in the pair, and the chosen one has a ring. A note
     names the solvers without a front. If there are many solvers, the best of each family by validation has a colour.
     """
-    view, apart = panels.same_goal(view)
-    fold, objectives = view.fold_of(view.results), view.results.objectives
+    view, unlike = same_goal(view)
+    fold, objectives = view.fold, view.results.objectives
     if len(objectives) < 2:
         raise NoResultsError(
             f"the study of {view.where} has one objective, so there is no pair to draw"
         )
-    runs, without_front = panels.fronts_of_fold(view)
+    runs, absent = fronts_of_fold(view)
+    titles = {name: title_of(name, view.metric) for name in objectives}
     pairs = list(combinations(objectives, 2))
-    words = {name: panels.title_of(name, view.metric) for name in objectives}
-    xlabel, ylabel = "", f"Objectives in training, fold {fold} "
-    titles = {fill(f"{words[y]} against {_within(words[x])}", 44): (x, y) for x, y in pairs}
+    panels = []
+    for x, y in pairs:
+        title = fill(f"{titles[y]} against {_within(titles[x])}", 44) if len(pairs) > 1 else ""
+        costs = [m.objectives[x] for run in runs.values() for m in run.front] if x == "cost" else []
+        panels.append(Panel(title=title, curves=_curves(runs, objectives, (x, y)), log_x=costs))
+    labels = ("", f"Objectives in training, fold {fold} ")
     if len(pairs) == 1:
-        titles = {"": pairs[0]}
-        xlabel, ylabel = words[objectives[0]], f"{words[objectives[1]]}, training, fold {fold}"
-
-    def draw(look: panels.Look) -> None:
-        points = front_points(runs[look.label])[
-            :, [objectives.index(name) for name in titles[look.column]]
-        ]
-        best, points = (
-            upwards(part, titles[look.column])
-            for part in (points[panels.non_dominated(points)], points)
-        )
-        if not look.faint:
-            look.plot(*points.T, linestyle="none", markevery=1, markersize=2.6, label="_members")
-            ring = "chosen" if look.label == first else "_chosen"
-            look.axes.plot(*points[[runs[look.label].chosen]].T, label=ring, **RING)
-        look.plot(*best.T, drawstyle="steps-post", markevery=1)
-
-    def prepare(axes: Axes, column: str) -> None:
-        if titles[column][0] == "cost":
-            put_log_scale(
-                axes, [member.objectives["cost"] for run in runs.values() for member in run.front]
-            )
-
-    first, points = next(iter(runs)), [front_points(run) for run in runs.values()]
-    owners = np.repeat(list(runs), [len(mine) for mine in points])
-    counts = Counter(
-        owners[panels.non_dominated(np.concatenate(points))].tolist()
-    )  # of the joint front
-    ((leader, most),) = counts.most_common(1)
-    if len(runs) > 1:
-        finding = (
-            f"{leader} has {most} of the {counts.total()} members of the joint front in training"
-        )
-    else:
-        finding = f"{most} members are non-dominated in all {len(objectives)} objectives together"
-    return panels.panels_figure(
-        draw,
-        list(runs),
-        list(dict.fromkeys([*panels.best_of_families(view.results, list(runs)), leader])),
-        list(titles),
-        finding=finding,
+        xlabel, ylabel = titles.values()
+        labels = (xlabel, f"{ylabel}, training, fold {fold}")
+    return Panels(
+        title=f"Fronts of fold {fold} in each pair of objectives",
+        panels=panels,
+        coloured=best_of_families(view.results, list(runs)),
         height=1.2 if len(pairs) > 1 else 2.2,
-        labels=(xlabel, ylabel),
+        labels=labels,
         same_x=False,
-        of_metric=False,
-        notes=[*without_front, apart],
-        prepare=prepare,
+        is_metric=False,
+        notes=[*absent, unlike],
     )
+
+
+def _curves(
+    runs: Mapping[str, Result], objectives: Sequence[str], pair: tuple[str, str]
+) -> dict[str, list[Curve]]:
+    """Return for each solver its members, and the staircase of those that are non-dominated in the pair."""
+    columns = [objectives.index(name) for name in pair]
+    curves: dict[str, list[Curve]] = {}
+    for solver, run in runs.items():
+        minimised = front_points(run)[:, columns]
+        points = upwards(minimised, pair)
+        best = points[non_dominated(minimised)]
+        dots = {"linestyle": "none", "markevery": 1, "markersize": 2.6, "label": "_members"}
+        steps = {"drawstyle": "steps-post", "markevery": 1}
+        curves[solver] = [
+            Curve(
+                x=points[:, 0],
+                y=points[:, 1],
+                style=dots,
+                ring=tuple(points[run.chosen]),
+                has_grey=False,
+            ),
+            Curve(x=best[:, 0], y=best[:, 1], style=steps),
+        ]
+    return curves
 
 
 def _within(title: str) -> str:
@@ -96,11 +104,3 @@ def _within(title: str) -> str:
 def upwards(points: Matrix, objectives: Sequence[str]) -> Matrix:
     """Return points (n, n_objectives) with the metric in place of the error."""
     return np.where(np.array(objectives) == "error", 1.0 - points, points)
-
-
-def run_objectives_figure(result: Result) -> Figure:
-    """Draw a panel for each pair of objectives of one run, as `objectives_figure` does for several solvers.
-
-    A run with a single objective raises a NoResultsError.
-    """
-    return objectives_figure(View(Results([result]), None, (), result.fold, result.metrics[0]))

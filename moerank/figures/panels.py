@@ -1,9 +1,8 @@
-"""Panels for figures of many solvers, a few in colour and the others in pale grey; titles and notes of figures."""
+"""Figures of many solvers in panels, a few in colour and the others in pale grey, and the notes below them."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from textwrap import fill
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -12,17 +11,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.typing import LineStyleType
 from moocore import is_nondominated
-from numpy.typing import ArrayLike
 
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.evolution import ALGORITHMS
 from moerank.figures import View
 from moerank.figures.style import (
     NOTE_SIZE,
+    RING,
     WIDTH,
     Style,
     finished,
     one_panel,
+    put_log_scale,
     put_ticks,
     renamed,
     widen,
@@ -35,7 +35,7 @@ from moerank.statistics import LEVEL, holm, signed_rank_p
 from moerank.studies.results import NoResultsError, Results, by_validation
 
 # Largest number of solvers with a colour, as many as readers can distinguish at a glance.
-MOST_LINES = 6
+MAX_LINES = 6
 
 # Okabe and Ito (2008) without yellow, which is faint on white; markers and dashes distinguish solvers in grey, too.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -64,13 +64,14 @@ N_LOOKS = len(MARKERS) * len(DASHES)
 
 
 def fixed_looks() -> dict[str, int]:
-    """Return the number of the look that a solver or search by name has in all figures and reports."""
-    groups = (dict.fromkeys([*SEARCHES, *ALGORITHMS]), dict.fromkeys([*PROMINENT, *solver_table()]))
-    return {name: number for group in groups for number, name in enumerate(group)}
+    """Return the index of the look that a solver or search by name has in all figures and reports."""
+    searches = list(dict.fromkeys([*SEARCHES, *ALGORITHMS]))
+    solvers = list(dict.fromkeys([*PROMINENT, *solver_table()]))
+    return {name: names.index(name) for names in (searches, solvers) for name in names}
 
 
 def looks_of(solvers: Sequence[str]) -> dict[str, int]:
-    """Return the number of the look of each solver of a figure.
+    """Return the index of the look of each solver of a figure.
 
     A name in `fixed_looks` begins with its own, the first names first, and others with a digest of the name. Each takes
     the next one with a colour that the figure does not use, while there is one.
@@ -78,138 +79,171 @@ def looks_of(solvers: Sequence[str]) -> dict[str, int]:
     fixed = fixed_looks()
     looks: dict[str, int] = {}
     for solver in sorted(solvers, key=lambda solver: fixed.get(solver, N_LOOKS)):
-        numbers = (fixed.get(solver, crc32(solver.encode())) + np.arange(N_LOOKS)) % N_LOOKS
-        colours = {number % len(COLOURS) for number in looks.values()}
-        free = [n for n in numbers.tolist() if n not in looks.values()]
-        looks[solver] = next((n for n in free if n % len(COLOURS) not in colours), free[0])
+        start = fixed.get(solver, crc32(solver.encode()))
+        colours = {look % len(COLOURS) for look in looks.values()}
+        candidates = [(start + step) % N_LOOKS for step in range(N_LOOKS)]
+        free = [look for look in candidates if look not in looks.values()]
+        looks[solver] = next((look for look in free if look % len(COLOURS) not in colours), free[0])
     return looks
 
 
-def solver_style(number: int) -> Style:
+def solver_style(look: int) -> Style:
     """Return the colour, marker and dashes of a look; there are 616 combinations."""
     return {
-        "color": COLOURS[number % len(COLOURS)],
-        "marker": MARKERS[number % len(MARKERS)],
-        "linestyle": DASHES[number % len(DASHES)],
+        "color": COLOURS[look % len(COLOURS)],
+        "marker": MARKERS[look % len(MARKERS)],
+        "linestyle": DASHES[look % len(DASHES)],
     }
 
 
 def best_of_families(results: Results, solvers: Sequence[str]) -> list[str]:
-    """Return all solvers if they are at most `MOST_LINES`, else the best of each family by validation.
+    """Return all solvers if they are at most `MAX_LINES`, else the best of each family by validation.
 
     Solvers given as Python objects are a family of their own.
     """
-    if len(solvers) <= MOST_LINES:
+    if len(solvers) <= MAX_LINES:
         return list(solvers)
-    among = results.among(solvers)
-    validation = among.means()[0][f"validation {among.metric}"]
-    selecting = by_validation(among)
-    others = sorted(
-        {*validation.index} - {*selecting}, key=lambda solver: (-validation[solver], solver)
-    )
-    table, best = solver_table(), dict.fromkeys([*FAMILIES, "given"], "")
-    for solver in reversed([*selecting, *others]):
+    results = results.among(solvers)
+    validation = results.means()[0][f"validation {results.metric}"]
+    ranked = by_validation(results)
+    unranked = {*validation.index} - {*ranked}
+    ranked += sorted(unranked, key=lambda solver: (-validation[solver], solver))
+    table = solver_table()
+    best: dict[str, str] = {}
+    for solver in ranked:
         entry = table.get(solver.partition("[")[0])
-        best["given" if entry is None else entry.family] = solver
-    return list(filter(None, best.values()))
+        best.setdefault("given" if entry is None else entry.family, solver)
+    return [best[family] for family in [*FAMILIES, "given"] if family in best]
 
 
-@dataclass(frozen=True)
-class Look:
-    """Look of a solver in the panel of a column, by its number (`looks_of`), which is None for a grey solver."""
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """A line, or points, of a solver in a panel."""
 
-    axes: Axes
-    column: str
-    label: str
-    number: int | None
-
-    @property
-    def faint(self) -> bool:
-        """Whether the line is grey, drawn only for comparison."""
-        return self.number is None
-
-    @property
-    def colour(self) -> str:
-        """The colour of the line."""
-        return FAINT if self.number is None else COLOURS[self.number % len(COLOURS)]
-
-    def plot(self, x: ArrayLike, y: ArrayLike, **changes: Any) -> None:
-        """Draw a line with a few markers, offset from those of the next solver; grey lines have no markers."""
-        x, y = np.asarray(x, float), np.asarray(y, float)
-        if self.number is None:
-            faint: Style = {"color": FAINT, "linewidth": 0.5, "zorder": 0.5, "markersize": 2.0}
-            faint |= {
-                "marker": "o" if len(x) == 1 else "",
-                "drawstyle": changes.get("drawstyle", "default"),
-            }
-            self.axes.plot(x, y, label=f"_{self.label}", **faint)
-            return
-        step = max(1, len(x) // 8)
-        style = {
-            **solver_style(self.number),
-            "label": self.label,
-            "markevery": (self.number % step, step),
-        }
-        self.axes.plot(x, y, **{**style, **changes})
-
-    def fill(self, x: ArrayLike, low: ArrayLike, high: ArrayLike, **changes: Any) -> None:
-        """Draw a band in the colour of the line; grey lines have none."""
-        if self.number is not None:
-            self.axes.fill_between(
-                x, low, high, color=self.colour, alpha=0.15, linewidth=0, **changes
-            )
+    x: Sequence[float] | Vector
+    y: Sequence[float] | Vector
+    band: tuple[Vector, Vector] | None = None  # the lower and upper ends at `x`
+    style: Style = field(default_factory=dict)  # what differs from the look of the solver
+    ring: tuple[float, float] | None = None  # the point of the chosen member
+    ring_label: str = "chosen"
+    drops: bool = False  # True if a dotted line leads from x = 1 to each point
+    has_grey: bool = True  # True if it is also drawn for a solver without a colour
 
 
-def panels_figure(
-    draw: Callable[[Look], None],
-    solvers: Sequence[str],
-    named: Sequence[str],
-    columns: Sequence[str] = ("",),
-    *,
-    finding: str,
-    height: float,
-    labels: tuple[str, str],
-    same_x: bool = True,
-    of_metric: bool = True,
-    notes: Sequence[str] = (),
-    prepare: Callable[[Axes, str], None] | None = None,
-) -> Figure:
-    """Return a figure of several solvers with one panel per column, stacked, and one legend.
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """Curves of several solvers over one pair of axes."""
 
-    `prepare` is called for each panel, then `draw` for each solver in it. Solvers in `named` have a colour; the others
-    are grey. `finding` is the title of the figure, `height` that of a panel in inches, and `labels` belong to the x and
-    y axes. All panels share the x axis if `same_x`. If `of_metric`, `style.widen` widens the y axes.
+    title: str = ""
+    curves: Mapping[str, Sequence[Curve]]  # by solver
+    references: Sequence[Curve] = ()  # curves with a style of their own, drawn first
+    limits: tuple[float, float] | None = None  # of the y axis
+    log_x: Sequence[float] = ()  # values for whose sake the x axis is logarithmic
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panels:
+    """What a figure of several solvers shows, a panel above the next; `draw_panels` draws it.
+
+    `coloured` solvers have a colour, the others are grey. `height` is that of a panel in inches, and `labels` belong to
+    the x and y axes. All panels share the x axis if `same_x`. If `is_metric`, `style.widen` widens the y axes.
     """
-    figure = Figure(figsize=(WIDTH, height * len(columns) + 1.0), layout="constrained")
-    panels = figure.subplots(len(columns), 1, sharex=same_x, squeeze=False)[:, 0]
-    others, looks = [solver for solver in solvers if solver not in named], looks_of(named)
-    for axes in panels:  # before any of them is prepared, because they may share the x axis
+
+    title: str
+    panels: Sequence[Panel]
+    coloured: Sequence[str]
+    height: float
+    labels: tuple[str, str]
+    notes: Sequence[str] = ()
+    same_x: bool = True
+    is_metric: bool = True
+
+
+def draw_panels(frame: Panels) -> Figure:
+    """Draw the panels with one legend, the title and the notes."""
+    n_panels = len(frame.panels)
+    figure = Figure(figsize=(WIDTH, frame.height * n_panels + 1.0), layout="constrained")
+    column = figure.subplots(n_panels, 1, sharex=frame.same_x, squeeze=False)[:, 0]
+    for axes in column:  # before any of them is drawn, because they may share the x axis
         put_ticks(axes, "x", 9)
         put_ticks(axes, "y", 4, integer=False)
-    for column, axes in zip(columns, panels, strict=True):
-        axes.set_title(column, loc="left")
-        if prepare is not None:
-            prepare(axes, column)
-        for solver in [*named, *others]:
-            draw(Look(axes, column, solver, looks.get(solver)))
-        if n := len(others):
-            dots = {line.get_marker() for line in axes.lines[-n:]} == {"o"}
-            axes.plot(
-                [],
-                [],
-                "o" if dots else "-",
-                color=FAINT,
-                markersize=2.0,
-                label=f"{n} other{'s'[: n != 1]}",
-            )
-        if of_metric:
+    for axes, panel in zip(column, frame.panels, strict=True):
+        _draw_panel(axes, panel, frame)
+        if frame.is_metric:
             widen(axes)
-    panels[-1].set_xlabel(labels[0])
-    if len(panels) == 1:
-        panels[0].set_ylabel(labels[1])
+    xlabel, ylabel = frame.labels
+    column[-1].set_xlabel(xlabel)
+    if n_panels == 1:
+        column[0].set_ylabel(ylabel)
     else:
-        figure.supylabel(labels[1], fontsize=8)
-    return finished(figure, panels[0], height, finding, " ".join(filter(None, notes)), panels[0])
+        figure.supylabel(ylabel, fontsize=8)
+    note = " ".join(filter(None, frame.notes))
+    return finished(figure, column[0], frame.height, frame.title, note, column[0])
+
+
+def _draw_panel(axes: Axes, panel: Panel, frame: Panels) -> None:
+    axes.set_title(panel.title, loc="left")
+    put_log_scale(axes, panel.log_x)
+    if panel.limits is not None:
+        axes.set_ylim(*panel.limits)
+    for curve in panel.references:
+        axes.plot(curve.x, curve.y, **curve.style)
+    looks = looks_of(frame.coloured)
+    for solver in frame.coloured:
+        # A solver with a colour needs a line for the legend.
+        for curve in panel.curves.get(solver, [Curve(x=[], y=[])]):
+            _draw_curve(axes, curve, solver, looks[solver])
+    solvers = dict.fromkeys(solver for panel in frame.panels for solver in panel.curves)
+    greys = [solver for solver in solvers if solver not in looks]
+    for solver in greys:
+        for curve in panel.curves.get(solver, ()):
+            if curve.has_grey:
+                _draw_in_grey(axes, curve, solver)
+    if greys:
+        plural = "" if len(greys) == 1 else "s"
+        markers = {line.get_marker() for line in axes.lines[-len(greys) :]}
+        kind = "o" if markers == {"o"} else "-"
+        label = f"{len(greys)} other{plural}"
+        axes.plot([], [], kind, color=FAINT, markersize=2.0, label=label)
+
+
+def _draw_curve(axes: Axes, curve: Curve, solver: str, look: int) -> None:
+    """Draw a curve with a few markers, offset from those of the next solver."""
+    style = solver_style(look)
+    colour = style["color"]
+    if curve.band is not None:
+        axes.fill_between(
+            curve.x,
+            *curve.band,
+            color=colour,
+            alpha=0.15,
+            linewidth=0,
+            step="post" if "drawstyle" in curve.style else None,
+        )
+    spacing = max(1, np.size(curve.x) // 8)
+    style |= {"label": solver, "markevery": (look % spacing, spacing)}
+    axes.plot(curve.x, curve.y, **style | curve.style)
+    if curve.ring is not None:
+        labels = {line.get_label() for line in axes.lines}
+        hidden = "_" if curve.ring_label in labels else ""  # the legend has one ring
+        axes.plot(*curve.ring, label=hidden + curve.ring_label, **RING)
+    if curve.drops:
+        axes.hlines(curve.y, 1.0, curve.x, color=colour, linewidth=0.5, linestyle=":")
+
+
+def _draw_in_grey(axes: Axes, curve: Curve, solver: str) -> None:
+    """Draw a thin line without markers, or a single point."""
+    axes.plot(
+        curve.x,
+        curve.y,
+        label=f"_{solver}",
+        color=FAINT,
+        linewidth=0.5,
+        zorder=0.5,
+        marker="o" if np.size(curve.x) == 1 else "",
+        markersize=2.0,
+        drawstyle=curve.style.get("drawstyle"),
+    )
 
 
 # Longest line of a row's label, in characters.
@@ -233,62 +267,50 @@ def rows_figure(labels: Sequence[str]) -> tuple[Figure, Axes, Vector]:
 
 
 # Largest number of solvers that a sentence names.
-MOST_NAMED = 4
+MAX_NAMED = 4
 
 
-def named(why: str, solvers: Collection[str]) -> str:
+def name_solvers(why: str, solvers: Collection[str]) -> str:
     """Return a sentence on why some solvers are not drawn, with their names or, if many, their number; else "".
 
     Examples
     --------
-    >>> named("No search", ["gas", "frank"]), named("No search", "abcdefg")
+    >>> name_solvers("No search", ["gas", "frank"]), name_solvers("No search", "abcdefg")
     ('No search: gas, frank.', 'No search: 7 solvers.')
     """
-    names = ", ".join(solvers) if len(solvers) <= MOST_NAMED else f"{len(solvers)} solvers"
+    names = ", ".join(solvers) if len(solvers) <= MAX_NAMED else f"{len(solvers)} solvers"
     return f"{why}: {names}." if solvers else ""
 
 
-def apart_from_first(ends: Mapping[str, pd.Series], *, largest: bool) -> tuple[list[str], str]:
-    """Return the first solver with those that differ from it significantly in training, and a sentence on the test.
+def farthest_from_first(values: Mapping[str, pd.Series]) -> list[str]:
+    """Return at most `MAX_LINES` solvers: the first one, and those that differ most from it.
 
-    `ends` has one value of each run, by fold and seed. The signed-rank test pairs the runs that both solvers have, and
-    Holm's method adjusts the p values for the number of solvers. At most `MOST_LINES` solvers are returned, those with
-    the largest differences; if there are no more than that, all are returned.
+    `values` has one value of each run, by fold and seed. If there are more solvers, those that differ significantly are
+    taken. The signed-rank test pairs the runs that both solvers have, and Holm's method adjusts the p values for the
+    number of solvers. If there are too few runs for the test, the first solvers are taken.
 
     Examples
     --------
     >>> runs = pd.Series(range(9))
-    >>> apart_from_first({"a": runs, "b": runs + 1, "c": runs[::-1].reset_index(drop=True)}, largest=True)[1]
-    'Against a in training: 1 better, 0 worse, 1 undecided (signed-rank test of 9 runs, Holm)'
+    >>> values = {f"same {number}": runs for number in range(7)}
+    >>> farthest_from_first({**values, "better": runs + 1})
+    ['same 0', 'better']
     """
-    first, *others = ends
-    if not others:
-        return [first], f"Runs of {first}"
-    ahead = [
-        (ends[solver] - ends[first]).dropna() * (1.0 if largest else -1.0) for solver in others
-    ]
-    n_runs = max(map(len, ahead))
-    if len(others) * 2.0 ** (1 - n_runs) > LEVEL:
-        return list(ends)[
-            :MOST_LINES
-        ], f"{n_runs} run{'s'[: n_runs != 1]} of each search: too few to tell a difference"
-    p = holm(
-        [
-            signed_rank_p(ends[one][d.index], ends[first][d.index])
-            for one, d in zip(others, ahead, strict=True)
-        ]
-    )
-    steps = np.where(
-        p <= LEVEL, [difference.median() or difference.mean() for difference in ahead], 0.0
-    )
-    farthest = [i for i in np.argsort(-np.abs(steps), kind="stable")[: MOST_LINES - 1] if steps[i]]
-    drawn = (
-        [first, *(others[i] for i in sorted(farthest))] if len(ends) > MOST_LINES else list(ends)
-    )
-    counts = (
-        f"{(steps > 0).sum()} better, {(steps < 0).sum()} worse, {(steps == 0).sum()} undecided"
-    )
-    return drawn, f"Against {first} in training: {counts} (signed-rank test of {n_runs} runs, Holm)"
+    reference, *rivals = values
+    if len(rivals) < MAX_LINES:
+        return list(values)
+    differences = [(values[rival] - values[reference]).dropna() for rival in rivals]
+    n_runs = max(map(len, differences))
+    if len(rivals) * 2.0 ** (1 - n_runs) > LEVEL:
+        return list(values)[:MAX_LINES]
+    p_values = []
+    for rival, difference in zip(rivals, differences, strict=True):
+        runs = difference.index
+        p_values.append(signed_rank_p(values[rival][runs], values[reference][runs]))
+    steps = np.array([abs(d.median() or d.mean()) for d in differences])
+    steps[holm(p_values) > LEVEL] = 0.0
+    farthest = np.argsort(-steps, kind="stable")[: MAX_LINES - 1]
+    return [reference, *(rivals[i] for i in sorted(farthest) if steps[i])]
 
 
 def errors_noted(results: Results, metric: str) -> str:
@@ -306,33 +328,37 @@ def fronts_of_fold(view: View) -> tuple[dict[str, Result], list[str]]:
     The sentences name the solvers that did not run on the fold, and those that offer a single size. If there is no run,
     a NoResultsError is raised.
     """
-    fold = view.fold_of(view.results)
-    first = view.results.first_runs(fold)
-    runs = {solver: run for solver, run in first.items() if len(run.front) > 1}
+    fold = view.fold
+    runs, one_sized = {}, []
+    for solver, run in view.results.first_runs(fold).items():
+        if len(run.front) > 1:
+            runs[solver] = run
+        else:
+            one_sized.append(solver)
     if not runs:
         raise NoResultsError(f"no solver offers more than one size on fold {fold} of {view.where}")
-    lacking = named("Not run", [solver for solver in view.results.solvers if solver not in first])
+    absent = [solver for solver in view.results.solvers if solver not in {*runs, *one_sized}]
     return runs, [
-        lacking,
-        named("Not drawn, because they offer a single size", [s for s in first if s not in runs]),
+        name_solvers("Not run", absent),
+        name_solvers("Not drawn, because they offer a single size", one_sized),
     ]
 
 
 def same_goal(view: View) -> tuple[View, str]:
     """Return the view of the goal of most runs, see `Results.alike`, and a sentence that names the other solvers."""
-    (goal, alike), *others = view.results.alike().items()
-    apart = [solver for _, results in others for solver in results.solvers]
-    return replace(view, results=alike), named(
-        f"Not drawn, because they do not minimise {goal}", apart
-    )
+    (goal, results), *rest = view.results.alike().items()
+    solvers = [solver for _, unlike in rest for solver in unlike.solvers]
+    note = name_solvers(f"Not drawn, because they do not minimise {goal}", solvers)
+    return replace(view, results=results), note
 
 
-def boxed(result: Result, stages: Collection[str]) -> str:
+def box_note(result: Result, stages: Collection[str] = ()) -> str:
     """Return a sentence on the box of the hypervolumes of a run and their reference point."""
-    low, high = (
-        ", ".join(f"{name} {ends[i]:g}" for name, ends in result.box.items()) for i in (0, 1)
-    )
-    pairs = " (instance selection: all pairs, error 1)" * ("instance_selection" in stages)
+    low = ", ".join(f"{name} {end:g}" for name, (end, _) in result.box.items())
+    high = ", ".join(f"{name} {end:g}" for name, (_, end) in result.box.items())
+    pairs = ""
+    if "instance_selection" in stages:
+        pairs = " (instance selection: all pairs, error 1)"
     return f"Hypervolume: share of the box from {low} to the reference point {high}{pairs}."
 
 
@@ -340,7 +366,8 @@ def two_of(results: Results) -> str:
     """Return a sentence on which two objectives a figure shows if the search had more; else ""."""
     if not results.further_objectives:
         return ""
-    return f"Searched: {', '.join(results.objectives)}. Shown: number of features and {results.metrics[0]}."
+    searched = ", ".join(results.objectives)
+    return f"Searched: {searched}. Shown: number of features and {results.metrics[0]}."
 
 
 def title_of(objective: str, metric: str) -> str:
@@ -353,7 +380,8 @@ def title_of(objective: str, metric: str) -> str:
     """
     if objective == "error":
         return metric  # figures show it upwards
-    if objective in (objectives := known_objectives()):
+    objectives = known_objectives()
+    if objective in objectives:
         return objectives[objective].title
     return objective.replace("_", " ").capitalize()
 
@@ -362,3 +390,8 @@ def non_dominated(points: Matrix) -> Integers:
     """Return the rows of non-dominated points (n_members, n_objectives), with duplicates, by the first objective."""
     rows = np.flatnonzero(is_nondominated(points, keep_weakly=True))
     return rows[np.argsort(points[rows, 0], kind="stable")]
+
+
+def view_of_run(result: Result) -> View:
+    """Return the view of a single run."""
+    return View(Results([result]), (), (), result.fold, result.metrics[0])

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import matplotlib
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -67,14 +68,14 @@ class Paper:
     names: Mapping[str, str] = field(default_factory=dict)
 
 
-AS_THEY_ARE = Paper()
-_paper = ContextVar("paper", default=AS_THEY_ARE)
+DEFAULT_PAPER = Paper()
+_paper = ContextVar("paper", default=DEFAULT_PAPER)
 
 
 @contextmanager
-def in_style(paper: Paper = AS_THEY_ARE) -> Iterator[None]:
-    """Let matplotlib create and save figures in this style, for a paper, within the context."""
-    token = _paper.set(paper)
+def in_style(paper: Paper | None = None) -> Iterator[None]:
+    """Let matplotlib create and save figures in this style within the context, by default for the same paper."""
+    token = _paper.set(paper or _paper.get())
     try:
         with matplotlib.rc_context(_SETTINGS):
             yield
@@ -90,12 +91,20 @@ def renamed(text: str) -> str:
     'GAS-E is better than GAS'
     """
     names = _paper.get().names
+    if not names:
+        return text
     longest_first = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    return (
-        re.sub(rf"(?<![\w-])(?:{longest_first})(?![\w\[-])", lambda match: names[match[0]], text)
-        if names
-        else text
-    )
+    pattern = rf"(?<![\w-])(?:{longest_first})(?![\w\[-])"
+    return re.sub(pattern, lambda match: names[match[0]], text)
+
+
+def shorten_name(name: str, length: int) -> str:
+    """Return a name of at most so many characters.
+
+    >>> shorten_name("price", 5), shorten_name("prices", 5)
+    ('price', 'pric…')
+    """
+    return name if len(name) <= length else f"{name[: length - 1]}…"
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
@@ -134,59 +143,62 @@ def one_panel(height: float) -> tuple[Figure, Axes]:
 
 
 NOTE_SIZE = 6
-MOST_COLUMNS = 3
+MAX_COLUMNS = 3
 _LEGEND: Style = {
     "loc": "outside upper left",
-    "title": "finding",
+    "title": "title",
     "alignment": "left",
     "fontsize": NOTE_SIZE,
+    "title_fontproperties": {"size": 8, "weight": "bold"},
 }
-_LEGEND |= {"title_fontproperties": {"size": 8, "weight": "bold"}}
 # Width that titles, legends and notes leave free, in inches.
 MARGINS = 0.1
 
 
-def put_title(figure: Figure, finding: str, lines: Axes | None = None) -> None:
-    """Write the finding as the title, and below it the legend of the axes `lines` in as many columns as fit."""
-    finding = finding * _paper.get().title
+def put_title(figure: Figure, title: str, lines: Axes | None = None) -> None:
+    """Write the title, if the paper has one, and below it the legend of the axes `lines` in as many columns as fit."""
+    if not _paper.get().title:
+        title = ""
     if lines is None:
-        _fit(figure.suptitle("", x=0.02, ha="left", fontsize=8, fontweight="bold"), finding)
+        _fit(figure, figure.suptitle("", x=0.02, ha="left", fontsize=8, fontweight="bold"), title)
         return
     handles, labels = lines.get_legend_handles_labels()
-    for columns in range(MOST_COLUMNS, 0, -1):
+    labels = [fill(renamed(label), 52) for label in labels]
+    for n_columns in range(MAX_COLUMNS, 0, -1):
         figure.legends.clear()
-        legend = figure.legend(
-            handles, [fill(renamed(label), 52) for label in labels], ncols=columns, **_LEGEND
-        )
-        if legend.get_window_extent().width <= (figure.get_figwidth() - MARGINS) * figure.dpi:
+        legend = figure.legend(handles, labels, ncols=n_columns, **_LEGEND)
+        if _fits(figure, legend):
             break
-    _fit(legend.get_title(), finding)
-    legend.get_title().set_visible(bool(finding))
+    _fit(figure, legend.get_title(), title)
+    legend.get_title().set_visible(bool(title))
 
 
-def _fit(label: Text, text: str) -> None:
+def _fit(figure: Figure, label: Text, text: str) -> None:
     """Break the text of a label into lines that fit the figure."""
-    figure = label.get_figure(root=True)
-    assert figure is not None
     for n_characters in range(100, 30, -2):
         label.set_text(fill(renamed(text), n_characters, break_on_hyphens=False))
-        if label.get_window_extent().width <= (figure.get_figwidth() - MARGINS) * figure.dpi:
+        if _fits(figure, label):
             break
+
+
+def _fits(figure: Figure, artist: Artist) -> bool:
+    """Whether a title, legend or note is narrower than its figure."""
+    return artist.get_window_extent().width <= (figure.get_figwidth() - MARGINS) * figure.dpi
 
 
 def finished(
     figure: Figure,
     axes: Axes,
     height: float,
-    finding: str,
+    title: str,
     note: str = "",
     lines: Axes | None = None,
 ) -> Figure:
     """Add the title, the legend of `lines` and the note, make `axes` as high as `height` inches; return the figure."""
     figure.set_figwidth(_paper.get().width / 25.4)
-    put_title(figure, finding, lines)
+    put_title(figure, title, lines)
     if note:
-        _fit(figure.supxlabel("", x=0.02, ha="left", fontsize=NOTE_SIZE, color="0.3"), note)
+        _fit(figure, figure.supxlabel("", x=0.02, ha="left", fontsize=NOTE_SIZE, color="0.3"), note)
     fit_height(figure, axes, height)
     return figure
 
@@ -202,13 +214,14 @@ def put_ticks(
 
 
 # Least span of an axis of metric values, so that differences that do not matter in practice do not fill it.
-LEAST_SPAN = 4.0 * MARGIN
+MIN_SPAN = 4.0 * MARGIN
 
 
 def widen(axes: Axes) -> None:
-    """Widen the y axis to at least `LEAST_SPAN`, so that it does not magnify tiny differences of a metric."""
+    """Widen the y axis to at least `MIN_SPAN`, so that it does not magnify tiny differences of a metric."""
     low, high = axes.get_ylim()
-    if (missing := LEAST_SPAN - (high - low)) > 0:
+    missing = MIN_SPAN - (high - low)
+    if missing > 0:
         axes.set_ylim(low - missing / 2.0, high + missing / 2.0)
 
 
@@ -241,9 +254,7 @@ def put_log_scale(axes: Axes, amounts: Sequence[float]) -> None:
         axes.set_xscale("log")
     else:
         axes.set_xscale("symlog", linthresh=min(positive))
-    if max(positive) < 100.0 * min(
-        positive
-    ):  # powers of ten alone would give only one or two ticks
+    if max(positive) < 100.0 * min(positive):  # powers of ten would give only one or two ticks
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
@@ -256,11 +267,12 @@ def limits_of(values: Mapping[str, Vector], always: Sequence[float] = ()) -> tup
     as those of single features, is cut off if it takes more than half of the axis.
     """
     best = [np.nanmax(value) for value in values.values() if np.isfinite(value).any()]
-    drawn = np.concatenate([*values.values(), np.asarray(always, float)])
-    drawn = drawn[np.isfinite(drawn)]
-    low = min(max(drawn.min(), 2.0 * np.quantile(drawn, 0.05) - drawn.max()), *best, *always)
-    margin = 0.05 * (drawn.max() - low) or 0.01
-    return float(low - margin), float(drawn.max() + margin)
+    finite = np.concatenate([*values.values(), np.asarray(always, float)])
+    finite = finite[np.isfinite(finite)]
+    high = finite.max()
+    low = min(max(finite.min(), 2.0 * np.quantile(finite, 0.05) - high), *best, *always)
+    margin = 0.05 * (high - low) or 0.01
+    return float(low - margin), float(high + margin)
 
 
 def beyond(values: Mapping[str, Vector], limits: tuple[float, float]) -> list[str]:

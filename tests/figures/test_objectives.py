@@ -1,7 +1,5 @@
 """Figures of results with more objectives than number of features and error."""
 
-import re
-
 import numpy as np
 import pytest
 from helpers.changes import replace
@@ -102,18 +100,13 @@ def test_a_study_shows_the_fronts_in_every_pair(small, problem):
         assert "ranksvm-primal" not in lines_of(axes)
 
 
-def test_four_objectives_fit_a_page_and_the_title_counts_the_joint_front(many, problem):
+def test_four_objectives_fit_a_page(many, problem):
     studied = Results(map(four, many))
     figure = FIGURES["objectives"].draw(studied, problem)
     assert_legible(figure)
     assert len(panels_of(figure)) == 6
     assert figure.get_figheight() < 11.0
-    runs = [run for run in studied.first_runs(1).values() if len(run.front) > 1]
-    owned = {run.solver: set(map(tuple, front_points(run).tolist())) for run in runs}
-    every = np.array([point for run in runs for point in front_points(run).tolist()])
-    joint = [tuple(p) for p in every if not ((every <= p).all(axis=1) & (every < p).any(axis=1)).any()]
-    solver, most, total = re.match(r"(\S+) has (\d+) of the (\d+) members", title_of_figure(figure)).groups()
-    assert (int(most), int(total)) == (sum(point in owned[solver] for point in joint), len(joint))
+    assert title_of_figure(figure) == "Fronts of fold 1 in each pair of objectives"
 
 
 def test_figures_of_two_objectives_say_which_and_join_no_members(small, problem, priced):

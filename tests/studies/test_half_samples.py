@@ -184,20 +184,20 @@ def test_the_command_prints_the_sentences_and_writes_result_and_figure(tmp_path)
     assert ran.exit_code == 2 and "threshold is 0.4" in ran.stderr
 
 
-def test_the_figure_has_a_bar_for_each_feature_and_the_finding_as_its_title(found):
+def test_the_figure_has_a_bar_for_each_feature_and_the_finding_as_its_note(found):
     figure = stability_figure(found)
     (left,) = figure.axes
     order = found.order[:20]
     assert [bar.get_width() for bar in left.patches] == [found.frequency[feature] for feature in order]
     assert [label.get_text() for label in left.get_yticklabels()] == [found.feature_names[i] for i in order]
-    assert " ".join(figure.get_suptitle().split()) == found.sentences()[0]
+    assert " ".join(figure.get_supxlabel().split()) == " ".join(f"{sentence}." for sentence in found.sentences())
 
 
 def test_the_figure_of_no_selection_has_room_for_its_axes(found):
     figure = stability_figure(replace(found, frequency=[0.0] * len(found.frequency)))
     figure.draw_without_rendering()
     assert figure.axes[0].get_window_extent().height > 0.1 * figure.dpi
-    assert figure.get_suptitle().startswith("No feature was selected")
+    assert figure.get_supxlabel().startswith("No feature was selected")
 
 
 def test_fewer_false_features_are_selected_than_the_bound_allows():
