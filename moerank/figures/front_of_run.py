@@ -79,7 +79,17 @@ def draw_front(result: Result, members: pd.DataFrame, baselines: pd.DataFrame) -
         look = LINES[part] if is_curve else LINES[part] | {"linestyle": "none"}
         axes.plot(members["amount"], members[part], **look)
     if is_curve and members["low"].notna().any():
-        _put_band(axes, members, baselines["test"].iloc[0])
+        reference = baselines["test"].iloc[0]
+        axes.fill_between(
+            members["amount"],
+            reference + members["low"],
+            reference + members["high"],
+            label="95 % interval, against all features",
+            color=LINES["test"]["color"],
+            alpha=0.18,
+            linewidth=0,
+            zorder=1,
+        )
     _put_baselines(axes, baselines)
     amount, value = members.loc[result.chosen, ["amount", "test"]]
     axes.plot([amount], [value], **RING, label=f"chosen ({amount:g}), test {value:.3f}")
@@ -93,20 +103,6 @@ def draw_front(result: Result, members: pd.DataFrame, baselines: pd.DataFrame) -
     if result.verdict is not None:
         title = result.verdict.title
     return finished(figure, axes, 2.0, title, note, axes)
-
-
-def _put_band(axes: Axes, members: pd.DataFrame, reference: float) -> None:
-    """Draw the intervals of the members' differences from all features, whose test value is the `reference`."""
-    axes.fill_between(
-        members["amount"],
-        reference + members["low"],
-        reference + members["high"],
-        label="95 % interval, against all features",
-        color=LINES["test"]["color"],
-        alpha=0.18,
-        linewidth=0,
-        zorder=1,
-    )
 
 
 def _put_baselines(axes: Axes, baselines: pd.DataFrame) -> None:

@@ -50,11 +50,11 @@ def hypervolume_panels(view: View, *, count: str = "evaluations") -> Panels:
     runs = Results([run for run in view.results if run.convergence])
     if not runs:
         raise NoResultsError(f"no solver of the study of {view.where} is a search")
-    goals = list(runs.alike().values())
-    curves = _curves_by_panel(runs, count)
-    ends = {}
-    for solver in goals[0].solvers:
-        ends[solver] = goals[0].by_run(
+    goals = runs.alike()
+    curves = _curves_by_panel(goals, count)
+    ends, first_goal = {}, next(iter(goals.values()))
+    for solver in first_goal.solvers:
+        ends[solver] = first_goal.by_run(
             solver, lambda run: [*run.convergence.values()][-1].hypervolume[-1]
         )
     coloured = farthest_from_first(ends)
@@ -64,7 +64,7 @@ def hypervolume_panels(view: View, *, count: str = "evaluations") -> Panels:
     ]
     stages = [stage for run in runs for stage in run.convergence]
     searchless = [solver for solver in view.results.solvers if solver not in runs.solvers]
-    notes = [box_note(results[0], stages) for results in goals]
+    notes = [box_note(results[0], stages) for results in goals.values()]
     return Panels(
         title="Hypervolume of the fronts during the search",
         panels=[_zoomed(title, lines, visible) for title, lines in curves.items()],
@@ -76,9 +76,8 @@ def hypervolume_panels(view: View, *, count: str = "evaluations") -> Panels:
     )
 
 
-def _curves_by_panel(runs: Results, count: str) -> dict[str, dict[str, Matrix]]:
+def _curves_by_panel(goals: Mapping[str, Results], count: str) -> dict[str, dict[str, Matrix]]:
     """Return `_mean_curve` by panel and solver, as a share of the largest mean at the end of a search in the panel."""
-    goals = runs.alike()
     curves: dict[str, dict[str, Matrix]] = {}
     for goal, results in goals.items():
         suffix = f": {goal}" if len(goals) > 1 else ""

@@ -36,8 +36,7 @@ def draw_ranks(names: Sequence[str], test: RankTest) -> Figure:
     height = ROW * ((len(ranks) + 1) // 2 + 1) + BAR * (len(groups) + 1)
     for index, (best, worst) in enumerate(groups, start=1):
         ends = ranks[best] - 0.05, ranks[worst] + 0.05
-        y = BAR * index
-        label = f"_bar {index}"
+        y, label = BAR * index, f"_bar {index}"
         axes.plot(ends, [y, y], color=GREY, linewidth=2.0, solid_capstyle="butt", label=label)
     _put_names(axes, names, ranks, height)
     axes.set(xlim=(1.0, ranks[-1]), ylim=(height, 0.0), yticks=[])

@@ -14,9 +14,9 @@ from moerank.figures.panels import best_of_families
 from moerank.figures.style import encode
 from moerank.reports.study_report import Report, ReportSection, ReportTable, illustrations, sections
 from moerank.runs.problem import Problem
-from moerank.runs.result import PARTS
+from moerank.runs.result import PARTS, Member
 from moerank.runs.run_fold import Progress
-from moerank.studies.results import NoResultsError, by_validation
+from moerank.studies.results import NoResultsError, Results, by_validation
 from moerank.studies.searches import QUALITIES, SearchStudy
 
 # A cell with more characters gets a minimum width.
@@ -28,17 +28,18 @@ def html_report(report: Report, progress: Progress | None = None) -> str:
 
     ``progress("page", fraction, title)`` is called after each section.
     """
-    shown, drawn = list(sections(report)), []
-    for done, section in enumerate(shown, start=1):
+    contents = []
+    reported = list(sections(report))
+    for section in reported:
         figures = [
-            (name, _svg(name, figure), text)
-            for name, (figure, text) in illustrations(report, section).items()
+            (name, _svg(name, figure), caption)
+            for name, (figure, caption) in illustrations(report, section).items()
         ]
-        drawn.append((section, [(table, _html(table)) for table in section.tables], figures))
+        contents.append((section, figures))
         if progress is not None:
-            progress("page", done / len(shown), section.title)
+            progress("page", len(contents) / len(reported), section.title)
     fronts = {problem.name: explorer_data(report, problem) for problem in report.problems}
-    return _page(title=report.title, sections=drawn, fronts=fronts)
+    return _page(title=report.title, contents=contents, fronts=fronts)
 
 
 def _page(**content: object) -> str:
@@ -47,6 +48,7 @@ def _page(**content: object) -> str:
         autoescape=True, loader=files, trim_blocks=True, keep_trailing_newline=True
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    environment.filters["html"] = _html
     return environment.get_template("page.html").render(**content)
 
 
@@ -60,21 +62,18 @@ def searches_page(study: SearchStudy) -> str:
         study.expected_runtimes().reset_index("target")
     )
     frames = {text: table.rename_axis("problem").reset_index() for text, table in tables.items()}
-    frames |= {
-        "Signed-rank tests of the hypervolume share, with Holm's method": study.tests(),
-        "Runs": study.frame(),
-    }
-    listed = [
-        ReportTable(f"table-{number}", text, frame)
-        for number, (text, frame) in enumerate(frames.items())
-    ]
+    frames["Signed-rank tests of the hypervolume share, with Holm's method"] = study.tests()
+    frames["Runs"] = study.frame()
+    section = ReportSection("Searches", paragraphs=study.sentences())
+    for caption, frame in frames.items():
+        name = f"table-{len(section.tables)}"
+        section.tables.append(ReportTable(name, caption, frame))
     figures = []
     for name in SEARCH_FIGURES:
         with suppress(NoResultsError):  # such as too few problems for ranks
             figures.append((name, _svg(name, study.plot(name)), name.capitalize()))
-    section = ReportSection("Searches", paragraphs=study.sentences())
-    drawn = [(section, [(table, _html(table)) for table in listed], figures)]
-    return _page(title=f"Searches on {', '.join(study.targets())}", sections=drawn, fronts={})
+    title = f"Searches on {', '.join(study.targets())}"
+    return _page(title=title, contents=[(section, figures)], fronts={})
 
 
 def explorer_data(report: Report, problem: Problem) -> dict[str, object]:
@@ -84,41 +83,33 @@ def explorer_data(report: Report, problem: Problem) -> dict[str, object]:
     its solver, fold, seed, index of the chosen member, file, and members. A member is a list of its features, its
     scores by part and metric, and its further objectives.
     """
-    results = report.results.of(problem.name)
-    metrics, further, solvers = results.metrics, results.further_objectives, results.solvers
-    at_first = best_of_families(results, by_validation(results) or solvers)
-    cells = [cell for cell in report.study.cells() if cell.problem.name == problem.name]
-    files = {(cell.solver.label, cell.fold, cell.seed): f"cells/{cell.key}.json" for cell in cells}
-    runs: list[list[object]] = []
+    results = report.of(problem)
+    solvers = results.solvers
+    visible = best_of_families(results, by_validation(results) or solvers)
+    files = {}
+    for cell in report.study.cells():
+        if cell.problem.name == problem.name:
+            files[cell.solver.label, cell.fold, cell.seed] = f"cells/{cell.key}.json"
+    runs = []
     for run in results:
-        members = [
-            [
-                member.features,
-                *(
-                    _rounded(member.scores[part].get(metric))
-                    for part in PARTS
-                    for metric in metrics
-                ),
-                *(_rounded(member.objectives.get(name)) for name in further),
-            ]
-            for member in run.front
-        ]
+        members = [_explorer_row(member, results) for member in run.front]
         file = files.get((run.solver, run.fold, run.seed), "")
-        runs.append([solvers.index(run.solver), run.fold, run.seed, run.chosen, file, members])
-    shown = [solvers.index(solver) for solver in solvers if solver in at_first]
-    names = results[0].feature_names
+        runs.append((solvers.index(run.solver), run.fold, run.seed, run.chosen, file, members))
     return {
-        "metrics": metrics,
-        "names": names,
-        "further": further,
+        "metrics": results.metrics,
+        "names": results[0].feature_names,
+        "further": results.further_objectives,
         "solvers": solvers,
-        "shown": shown,
+        "shown": [index for index, solver in enumerate(solvers) if solver in visible],
         "runs": runs,
     }
 
 
-def _rounded(score: float | None) -> float | None:
-    return None if score is None else round(score, 4)
+def _explorer_row(member: Member, results: Results) -> list[object]:
+    """Return the features of a member, its scores and further objectives with four decimals."""
+    scores = [member.scores[part].get(metric) for part in PARTS for metric in results.metrics]
+    scores += [member.objectives.get(name) for name in results.further_objectives]
+    return [member.features, *(None if score is None else round(score, 4) for score in scores)]
 
 
 def _html(table: ReportTable) -> Markup:
@@ -126,15 +117,10 @@ def _html(table: ReportTable) -> Markup:
     classes = table.texts.map(lambda text: "long" if len(text) > LONG else "")
     for column in filter(table.is_number, table.columns):
         classes[column] = np.where(table.bold[column], "number best", "number")
-    styler = (
-        table.texts.style.hide(axis="index")
-        .format(escape="html")
-        .format_index(escape="html", axis="columns")
-    )
+    styler = table.texts.style.hide(axis="index").set_td_classes(classes)
+    styler.format(escape="html").format_index(escape="html", axis="columns")
     attributes = f'aria-describedby="{table.name}-caption"'
-    html = styler.set_td_classes(classes).to_html(
-        cell_ids=False, table_uuid=table.name, table_attributes=attributes
-    )
+    html = styler.to_html(cell_ids=False, table_uuid=table.name, table_attributes=attributes)
     return Markup(re.sub("<style.*?</style>", "", html, count=1, flags=re.DOTALL))
 
 
@@ -148,8 +134,8 @@ def _svg(name: str, figure: Figure) -> Markup:
         {"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans", "Verdana"]}
     ):
         text = encode(figure, "svg").decode()
-    named = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text[text.index("<svg") :])
-    return Markup(named.replace("<svg ", '<svg role="img" ', 1))
+    text = text[text.index("<svg") :].replace("<svg ", '<svg role="img" ', 1)
+    return Markup(re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text))
 
 
 # Replacements for characters that LaTeX reads as commands or that T1 fonts lack.
@@ -184,11 +170,8 @@ def latex_report(report: Report) -> str:
     packages = r"\usepackage{array,booktabs,longtable} and \usepackage[T1]{fontenc}"
     lines = [f"% {' '.join(report.title.split())}: tables for a document with {packages}"]
     for section in sections(report):
-        lines += [
-            "",
-            rf"\section*{{{latex(section.title)}}}",
-            *(latex(text) + "\n" for text in section.paragraphs),
-        ]
+        lines += ["", rf"\section*{{{latex(section.title)}}}"]
+        lines += [latex(text) + "\n" for text in section.paragraphs]
         lines += map(_latex_table, section.tables)
     return "\n".join(lines) + "\n"
 
@@ -201,30 +184,24 @@ def latex(text: str) -> str:
 def _latex_table(table: ReportTable) -> str:
     """Return a table as a longtable, which may fill several pages, with long texts as paragraphs."""
     texts = table.texts.map(latex).rename(columns=latex)
+    line_length, kinds = 0, []
     for column, head in zip(table.columns, texts, strict=True):
+        length = max(len(column), table.texts[column].str.len().max())
+        line_length += length
         if table.is_number(column):
-            texts[head] = texts[head].str.replace(
-                "^-", "$-$", regex=True
-            )  # a minus sign instead of a hyphen
+            kinds.append("r")
+            # A minus sign instead of a hyphen.
+            texts[head] = texts[head].str.replace("^-", "$-$", regex=True)
+        else:
+            kinds.append("p" if length > SHORT_TEXT else "l")
+    width = 0.45 / max(1, kinds.count("p"))
+    paragraph = rf">{{\raggedright\arraybackslash}}p{{{width:.2f}\linewidth}}"
     texts = texts.where(~table.bold.to_numpy(), r"\textbf{" + texts + "}")
-    lengths = {
-        column: max(len(column), table.texts[column].str.len().max()) for column in table.columns
-    }
-    long = [
-        column
-        for column, length in lengths.items()
-        if length > SHORT_TEXT and not table.is_number(column)
-    ]
-    kinds = dict.fromkeys(
-        long, rf">{{\raggedright\arraybackslash}}p{{{0.45 / max(1, len(long)):.2f}\linewidth}}"
-    )
-    size = r"\tiny" if sum(lengths.values()) > LINE_LENGTH else r"\footnotesize"
+    size = r"\tiny" if line_length > LINE_LENGTH else r"\footnotesize"
     text: str = texts.style.hide(axis="index").to_latex(
         environment="longtable",
         hrules=True,
-        column_format="".join(
-            kinds.get(column, "r" if table.is_number(column) else "l") for column in table.columns
-        ),
+        column_format="".join(kinds).replace("p", paragraph),
         caption=latex(table.caption),
         label=f"tab:{table.name}",
     )

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from moerank.checks import check_choice
 from moerank.figures import FIGURES
-from moerank.figures.panels import boxed
+from moerank.figures.panels import box_note
 from moerank.runs.problem import Problem
 from moerank.statistics import LEVEL, holm
 from moerank.studies import results
@@ -68,10 +68,15 @@ class Report:
         """The number of cells that are not finished."""
         return len(self.study.cells()) - len(self.results)
 
+    def of(self, problem: Problem) -> results.Results:
+        """Return the results on a problem."""
+        return self.results.of(problem.name)
+
     def metrics(self, problem: Problem) -> list[str]:
         """Return the metrics of the results table of a problem."""
-        mine = self.results.of(problem.name)
-        return [mine.named_metric(name, mine.all_metrics) for name in self._metrics] or mine.metrics
+        runs = self.of(problem)
+        metrics = [runs.named_metric(name, runs.all_metrics) for name in self._metrics]
+        return metrics or runs.metrics
 
     @cache  # noqa: B019 (a report lives as long as its page)
     def runs(self, problem: str) -> pd.DataFrame:
@@ -81,36 +86,33 @@ class Report:
         share of the loss reduction that it gives up, and ``proved`` is the share of sizes with a proved optimum; both
         are NaN without a certificate.
         """
-        mine = self.results.of(problem)
-        frame = mine.frame.merge(results.front_quality(mine), on=["solver", "fold", "seed"])
-        frame["IGD+"] = frame.pop("igd_plus")
-        used = [
-            run.best.instances or run.n_instances or np.nan for run in mine
-        ]  # all instances if none were selected
-        frame["instances used"] = np.divide(used, [run.n_instances or np.nan for run in mine])
-        proofs = [(run.certificate, run.chosen) for run in mine]
-        frame["given up"] = [
-            proof.given_up[chosen] if proof else np.nan for proof, chosen in proofs
-        ]
-        frame["proved"] = [
-            len(proof.proved) / len(proof.sizes) if proof else np.nan for proof, _ in proofs
-        ]
+        runs = self.results.of(problem)
+        frame = runs.frame.merge(results.front_quality(runs), on=["solver", "fold", "seed"])
+        frame = frame.rename(columns={"igd_plus": "IGD+"})
+        rows = []
+        for run in runs:
+            n_instances = run.n_instances or np.nan
+            share = (run.best.instances or n_instances) / n_instances
+            given_up = proved = np.nan
+            if run.certificate is not None:
+                given_up = run.certificate.given_up[run.chosen]
+                proved = len(run.certificate.proved) / len(run.certificate.sizes)
+            rows.append((share, given_up, proved))
+        frame[["instances used", "given up", "proved"]] = rows
         return frame
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
         """The tests between all pairs of solvers, see `query_pairs`, with the ``problem`` and the ``measure``."""
-        by_problem = [self.results.of(problem.name) for problem in self.problems]
-        frames = {
-            (mine.problems[0], mine.metric): results.query_pairs(mine, mine.metric)
-            for mine in by_problem
-        }
-        filled = {names: frame for names, frame in frames.items() if len(frame)} or frames
-        return (
-            pd.concat(filled, names=["problem", "measure"])
-            .reset_index(level=[0, 1])
-            .reset_index(drop=True)
-        )
+        frames = []
+        for problem in self.problems:
+            runs = self.of(problem)
+            frame = results.query_pairs(runs, runs.metric)
+            frame.insert(0, "problem", problem.name)
+            frame.insert(1, "measure", runs.metric)
+            frames.append(frame)
+        filled = [frame for frame in frames if len(frame)]
+        return pd.concat(filled or frames, ignore_index=True)
 
 
 # Suffix for the name of a column with the standard errors of the column before it.
@@ -166,30 +168,28 @@ class ReportTable:
         return texts
 
     def _column(self, column: str) -> list[str]:
-        values, form = (
-            self.frame[column],
-            FORMATTERS.get(column.partition(" of ")[0], "{:.4f}".format),
-        )
+        values = self.frame[column]
         if not self.is_number(column):
             return [str(value) for value in values]
+        form = FORMATTERS.get(column.partition(" of ")[0], "{:.4f}".format)
         if pd.api.types.is_integer_dtype(values):
             form = "{:,}".format
-        errors = self.frame.get(f"{column}{ERROR}", default=pd.Series(np.nan, values.index))
-        means = ["" if np.isnan(value) else form(value) for value in values]
-        ends = ["" if np.isnan(error) else f" ± {form(error)}" for error in errors]
-        return [mean + end for mean, end in zip(means, ends, strict=True)]
+        texts = ["" if np.isnan(value) else form(value) for value in values]
+        for row, error in enumerate(self.frame.get(f"{column}{ERROR}", ())):
+            if not np.isnan(error):
+                texts[row] += f" ± {form(error)}"
+        return texts
 
     @cached_property
     def bold(self) -> pd.DataFrame:
         """Whether a cell is bold: the best value of a column, all that are printed alike, and significant p values."""
         bold = pd.DataFrame(False, index=self.frame.index, columns=self.columns)
         for column, largest in self.best.items():
-            values, means = (
-                self.frame[column],
-                self.texts[column].str.split().str[0].str.rstrip("*"),
-            )
+            values = self.frame[column]
+            means = self.texts[column].str.split().str[0].str.rstrip("*")
             if values.count() > 1:
-                bold[column] = means == means[values.idxmax() if largest else values.idxmin()]
+                best = values.idxmax() if largest else values.idxmin()
+                bold[column] = means == means[best]
         if "Holm" in bold:
             bold["Holm"] = self.frame["Holm"] <= LEVEL
         return bold
@@ -198,10 +198,11 @@ class ReportTable:
 def over_folds(runs: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
     """Return `means_over_folds` with standard errors: `columns` maps the columns to the names of their means."""
     means, errors = results.means_over_folds(runs)
-    both: dict[str, pd.Series] = {}
+    frame = pd.DataFrame(index=means.index)
     for column, name in columns.items():
-        both |= {name: means[column], f"{name}{ERROR}": errors[column]}
-    return pd.DataFrame(both).reset_index()
+        frame[name] = means[column]
+        frame[f"{name}{ERROR}"] = errors[column]
+    return frame.reset_index()
 
 
 @dataclass
@@ -217,26 +218,27 @@ class ReportSection:
 
 def illustrations(report: Report, section: ReportSection) -> dict[str, tuple[Figure, str]]:
     """Draw the figures of a section in order; return them with their captions, under names for links."""
-    drawn = {}
-    for part, problem in section.figures:
-        mine = report.results.of(problem.name)
+    figures = {}
+    for group, problem in section.figures:
+        runs = report.of(problem)
         for name, figure in FIGURES.items():
-            if figure.section == part and figure.reported(mine):
+            if figure.section == group and figure.reported(runs):
                 with suppress(results.NoResultsError):  # the study has no data for this figure
-                    drawn[f"{name}-{problem.name}"] = figure.draw(mine, problem), figure.caption
-    return drawn
+                    picture = figure.draw(runs, problem), figure.caption
+                    figures[f"{name}-{problem.name}"] = picture
+    return figures
 
 
 # Columns about the quality of a front; empty ones are left out.
 FRONT_COLUMNS = ("hypervolume", "IGD+", "instances used", "given up", "proved")
 
 # Largest number of feature names in a cell.
-MOST_LISTED = 8
+MAX_LISTED = 8
 
 
 def verdict_section(report: Report) -> ReportSection:
     """Return for each problem the solver that validation chooses, with its tests, or why there is no choice."""
-    sentences = [_decision(report.results.of(problem.name)) for problem in report.problems]
+    sentences = [_decision(report.of(problem)) for problem in report.problems]
     if report.n_missing:
         n = len(report.results)
         sentences.append(
@@ -246,242 +248,267 @@ def verdict_section(report: Report) -> ReportSection:
     return ReportSection("Verdict", [], sentences)
 
 
-def _decision(mine: results.Results) -> str:
+def _decision(runs: results.Results) -> str:
     """Return the solver to choose for one problem, or why there is no choice."""
-    (problem,) = mine.problems
+    (problem,) = runs.problems
     try:
-        chosen, others = results.chosen_solver(mine)
+        choice, rivals = results.chosen_solver(runs)
     except results.NoResultsError as error:
         return f"{problem}: no verdict, because {error}."
-    loss = chosen["verdict"]
-    by = f", chosen by validation queries from {1 + len(others)} solvers" if len(others) else ""
+    verdict = choice["verdict"]
+    reason = ""
+    if rivals:
+        reason = f", chosen by validation queries from {1 + len(rivals)} solvers"
+    outcome = verdict.model_copy(update={"against": ""}).outcome
     return (
-        f"{problem}: {chosen['solver']} with {chosen['n_features']:.1f} of {loss.n_allowed} features{by}. "
-        f"Compared with {loss.against or 'the same ranker'} on all features: "
-        f"{loss.model_copy(update={'against': ''}).outcome} (p of no difference {p_text(loss.p)}, of a difference "
-        f"beyond the margin {p_text(loss.p_equivalent)}; unlike t tests, these tests allow for rare large losses)."
+        f"{problem}: {choice['solver']} with {choice['n_features']:.1f} of {verdict.n_allowed} "
+        f"features{reason}. Compared with {verdict.against or 'the same ranker'} on all features: "
+        f"{outcome} (p of no difference {p_text(verdict.p)}, of a difference beyond the margin "
+        f"{p_text(verdict.p_equivalent)}; unlike t tests, these tests allow for rare large losses)."
     )
 
 
 def results_section(report: Report, problem: Problem) -> ReportSection:
     """Return the means of each solver beside published ones, its cost, and the quality of its front."""
-    mine, runs, metrics = (
-        report.results.of(problem.name),
-        report.runs(problem.name),
-        report.metrics(problem),
-    )
-    further = {name: name for name in mine.further_objectives}
-    means = over_folds(
-        runs,
-        {"n_features": "features", **{f"test {metric}": metric for metric in metrics}, **further},
-    )
-    for metric in metrics if any(entry.solver for entry in problem.published) else ():
-        published = [problem.published_value(solver, metric) for solver in means["solver"]]
-        head = f"published {metric.partition(' (')[0]}"
-        means.insert(
-            means.columns.get_loc(f"{metric}{ERROR}") + 1, head, np.array(published, float)
-        )
-    seconds = {f"{kind} seconds": f"{kind} (s)" for kind in ("training", "tuning")}
-    costs = over_folds(
-        runs, {**seconds, "evaluations": "evaluations", "trained": "trained"}
-    ).dropna(axis=1, how="all")
-    costs.insert(1, "runs", runs.groupby("solver").size()[costs["solver"]].to_numpy())
-    comparable = len({frozenset(folds) for folds in mine.by_solver().values()}) == 1
-    best, best_front = (
-        (dict.fromkeys(metrics, True), {"hypervolume": True, "IGD+": False})
-        if comparable
-        else ({}, {})
-    )
-    bold = (
-        "the best is bold"
-        if comparable
-        else "none is bold, because the solvers have different folds"
-    )
-    of_means = (
-        f"{problem.name}: test queries, means over seeds, then folds, ± standard error; {bold}; * differs from "
-        f"{report.reference} (paired t test, Holm, {LEVEL:.0%}){'; on the training data: ' * bool(further)}"
-        f"{', '.join(further)}."
-    )
-    of_costs = (
-        f"{problem.name}: processor seconds; evaluations that a search asked for, and distinct individuals among them, "
-        "whose rankers were trained."
-    )
-    compared = [
-        metric for metric in metrics if metric in mine.metrics and report.reference in mine.solvers
-    ]
-    tests = {
-        metric: results.against_reference(mine, report.reference, metric) for metric in compared
-    }
-    marked = {
-        metric: set(frame.loc[frame["holm"] <= LEVEL, "solver"]) for metric, frame in tests.items()
-    }
-    tables = [
-        ReportTable(f"results-{problem.name}", of_means, means, best, marked),
-        ReportTable(f"cost-{problem.name}", of_costs, costs),
-    ]
-    for number, alike in enumerate(mine.alike().values()):
-        fronts = over_folds(
-            runs[runs["solver"].isin(alike.solvers)], {name: name for name in FRONT_COLUMNS}
-        )
-        caption = f"{problem.name}: training data; IGD+ to the joint front. {boxed(alike[0], ())}"
-        name = f"fronts-{problem.name}" + f"-{number + 1}" * bool(number)
-        tables.append(ReportTable(name, caption, fronts.dropna(axis=1, how="all"), best_front))
-    first = next(run for run in mine if run.fold == min(mine.folds))
-    queries = ", ".join(f"{len(ids)} {part}" for part, ids in first.queries.items())
+    runs = report.of(problem)
+    is_comparable = len({frozenset(folds) for folds in runs.by_solver().values()}) == 1
+    first_run = next(run for run in runs if run.fold == min(runs.folds))
+    queries = ", ".join(f"{len(ids)} {part}" for part, ids in first_run.queries.items())
     source = getattr(problem.data, "origin", problem.data.source)
-    data = f"Data: {source}, {len(first.feature_names)} features; queries of fold {first.fold}: {queries}."
-    return ReportSection(
-        f"Results: {problem.name}", tables, [data], [("results", problem)], explored=problem.name
+    data = (
+        f"Data: {source}, {len(first_run.feature_names)} features; "
+        f"queries of fold {first_run.fold}: {queries}."
     )
+    tables = [
+        _means_table(report, problem, is_comparable),
+        _cost_table(report, problem),
+        *_front_tables(report, problem, is_comparable),
+    ]
+    title = f"Results: {problem.name}"
+    return ReportSection(title, tables, [data], [("results", problem)], explored=problem.name)
+
+
+def _means_table(report: Report, problem: Problem, is_comparable: bool) -> ReportTable:
+    """Return the means of the metrics of each solver, beside published ones."""
+    runs, metrics = report.of(problem), report.metrics(problem)
+    columns = {"n_features": "features"}
+    columns |= {f"test {metric}": metric for metric in metrics}
+    columns |= {name: name for name in runs.further_objectives}
+    means = over_folds(report.runs(problem.name), columns)
+    marked = {}
+    for metric in metrics:
+        if any(entry.solver for entry in problem.published):
+            published = [problem.published_value(solver, metric) for solver in means["solver"]]
+            head = f"published {metric.partition(' (')[0]}"
+            column = means.columns.get_loc(f"{metric}{ERROR}") + 1
+            means.insert(column, head, np.array(published, float))
+        if metric in runs.metrics and report.reference in runs.solvers:
+            tests = results.against_reference(runs, report.reference, metric)
+            marked[metric] = set(tests.loc[tests["holm"] <= LEVEL, "solver"])
+    bold = "the best is bold"
+    if not is_comparable:
+        bold = "none is bold, because the solvers have different folds"
+    training = ""
+    if runs.further_objectives:
+        training = f"; on the training data: {', '.join(runs.further_objectives)}"
+    caption = (
+        f"{problem.name}: test queries, means over seeds, then folds, ± standard error; {bold}; "
+        f"* differs from {report.reference} (paired t test, Holm, {LEVEL:.0%}){training}."
+    )
+    best = dict.fromkeys(metrics, True) if is_comparable else {}
+    return ReportTable(f"results-{problem.name}", caption, means, best, marked)
+
+
+def _cost_table(report: Report, problem: Problem) -> ReportTable:
+    """Return the seconds and evaluations of each solver."""
+    runs = report.runs(problem.name)
+    columns = {
+        "training seconds": "training (s)",
+        "tuning seconds": "tuning (s)",
+        "evaluations": "evaluations",
+        "trained": "trained",
+    }
+    costs = over_folds(runs, columns).dropna(axis=1, how="all")
+    costs.insert(1, "runs", runs.groupby("solver").size()[costs["solver"]].to_numpy())
+    caption = (
+        f"{problem.name}: processor seconds; evaluations that a search asked for, and distinct "
+        "individuals among them, whose rankers were trained."
+    )
+    return ReportTable(f"cost-{problem.name}", caption, costs)
+
+
+def _front_tables(report: Report, problem: Problem, is_comparable: bool) -> Iterator[ReportTable]:
+    """Yield the quality of the fronts of each goal."""
+    runs = report.runs(problem.name)
+    best = {"hypervolume": True, "IGD+": False} if is_comparable else {}
+    columns = {name: name for name in FRONT_COLUMNS}
+    name = f"fronts-{problem.name}"
+    for index, goal in enumerate(report.of(problem).alike().values(), start=1):
+        fronts = over_folds(runs[runs["solver"].isin(goal.solvers)], columns)
+        box = box_note(goal[0])
+        caption = f"{problem.name}: training data; IGD+ to the joint front. {box}"
+        label = f"{name}-{index}" if index > 1 else name
+        yield ReportTable(label, caption, fronts.dropna(axis=1, how="all"), best)
 
 
 def tests_section(report: Report) -> ReportSection:
     """Return the differences from the reference and from all features."""
     section = ReportSection("Tests")
-    for mine in (report.results.of(problem.name) for problem in report.problems):
-        (problem,) = mine.problems
-        if report.reference in mine.solvers:
-            frame = results.against_reference(mine, report.reference, mine.metric)
-            frame = frame.rename(
-                columns={"n": "queries", "error": f"difference{ERROR}", "holm": "Holm"}
+    for problem in report.problems:
+        runs = report.of(problem)
+        if report.reference in runs.solvers:
+            frame = results.against_reference(runs, report.reference, runs.metric)
+            heads = {"n": "queries", "error": f"difference{ERROR}", "holm": "Holm"}
+            caption = (
+                f"{problem.name}: {runs.metric} minus that of {report.reference}, query by query; "
+                "paired t tests."
             )
-            caption = f"{problem}: {mine.metric} minus that of {report.reference}, query by query; paired t tests."
-            section.tables.append(ReportTable(f"tests-{problem}", caption, frame))
-        section.tables.append(_losses(mine))
+            name = f"tests-{problem.name}"
+            section.tables.append(ReportTable(name, caption, frame.rename(columns=heads)))
+        section.tables.append(_losses(runs))
     return section
 
 
-def _losses(mine: results.Results) -> ReportTable:
+def _losses(runs: results.Results) -> ReportTable:
     """Return the loss of each selection on a problem, compared with the same ranker on all features."""
-    (problem,), frame = (
-        mine.problems,
-        results.verdicts(mine).rename(columns={"n_features": "features"}),
-    )
+    (problem,) = runs.problems
+    frame = results.verdicts(runs).rename(columns={"n_features": "features"})
     if len(frame):
-        judged = frame.pop("verdict")
+        verdicts = frame.pop("verdict")
         frame["against"] = frame["against"].replace("", "its backend")
-        frame["difference"] = [verdict.difference for verdict in judged]
-        frame[f"difference{ERROR}"] = [verdict.error for verdict in judged]
-        frame["queries"] = [verdict.n_differing for verdict in judged]
-        frame = frame.astype({f"difference{ERROR}": float})
-    caption = f"{problem}: {mine.metric} minus that of the same ranker on all features; numbers of runs by finding."
+        frame["difference"] = [verdict.difference for verdict in verdicts]
+        frame[f"difference{ERROR}"] = np.array([verdict.error for verdict in verdicts], float)
+        frame["queries"] = [verdict.n_differing for verdict in verdicts]
+    caption = (
+        f"{problem}: {runs.metric} minus that of the same ranker on all features; "
+        "numbers of runs by finding."
+    )
     return ReportTable(f"verdicts-{problem}", caption, frame)
 
 
 def features_section(report: Report) -> ReportSection:
     """Return the chosen features and the stability of the choice."""
-    tables = [_most_chosen(report.results.of(problem.name)) for problem in report.problems]
-    return ReportSection(
-        "Features chosen", tables, figures=[("features", problem) for problem in report.problems]
-    )
+    section = ReportSection("Features chosen")
+    for problem in report.problems:
+        section.tables.append(_most_chosen(report.of(problem)))
+        section.figures.append(("features", problem))
+    return section
 
 
-def _most_chosen(mine: results.Results) -> ReportTable:
+def _most_chosen(runs: results.Results) -> ReportTable:
     """Return the features that each solver chooses most often; solvers that offer a single size have no row."""
-    (problem,), rows = mine.problems, []
-    sizes = over_folds(mine.frame, {"n_features": "features"}).set_index("solver")
-    for solver in (
-        solver for solver, folds in mine.by_solver().items() if results.offers_sizes(folds)
-    ):
-        runs = mine.among([solver])
-        chosen = [run.best.features for run in runs]
-        count = Counter(name for run in runs for name in run.names(run.best.features))
-        often = ", ".join(
-            f"{name} ({n / len(runs):.0%})" for name, n in count.most_common(MOST_LISTED)
+    (problem,) = runs.problems
+    sizes = over_folds(runs.frame, {"n_features": "features"}).set_index("solver")
+    rows = []
+    for solver, folds in runs.by_solver().items():
+        if not results.offers_sizes(folds):
+            continue
+        selections = [run.best.features for run in runs if run.solver == solver]
+        names = runs[0].feature_names
+        stability = (np.nan, np.nan)
+        if len(selections) > 1:
+            stability = results.feature_stability(selections, len(names))
+        counts = Counter(names[feature] for features in selections for feature in features)
+        frequent = ", ".join(
+            f"{name} ({count / len(selections):.0%})"
+            for name, count in counts.most_common(MAX_LISTED)
         )
-        stable = (
-            results.feature_stability(chosen, len(runs[0].feature_names))
-            if len(runs) > 1
-            else (np.nan, np.nan)
-        )
-        rows.append((solver, *sizes.loc[solver], *stable, often))
+        rows.append((solver, *sizes.loc[solver], *stability, frequent))
     columns = ["solver", "features", f"features{ERROR}", "stability", "corrected", "most chosen"]
-    caption = f"{problem}: the most chosen features; stability is the mean pairwise Jaccard index, plain and corrected."
+    caption = (
+        f"{problem}: the most chosen features; stability is the mean pairwise Jaccard index, "
+        "plain and corrected."
+    )
     return ReportTable(f"features-{problem}", caption, pd.DataFrame(rows, columns=columns))
 
 
 def ablations_section(report: Report) -> ReportSection:
     """Return the effect of each part of the ablated solvers."""
-    ablations = list(enumerate(report.results.ablations))
-    tables = [
-        _differences(report, problem, *entry) for problem in report.problems for entry in ablations
-    ]
-    return ReportSection(
-        "Ablations", tables, figures=[("ablations", problem) for problem in report.problems]
-    )
+    section = ReportSection("Ablations")
+    for problem in report.problems:
+        section.figures.append(("ablations", problem))
+        for index, names in enumerate(report.results.ablations, start=1):
+            label = f"{index}-{problem.name}" if index > 1 else problem.name
+            section.tables.append(_differences(report, problem, f"ablations-{label}", names))
+    return section
 
 
 def _differences(
-    report: Report, problem: Problem, number: int, ablation: Mapping[str, str]
+    report: Report, problem: Problem, name: str, ablation: Mapping[str, str]
 ) -> ReportTable:
     """Return the differences of the solvers of an ablation from its base on the same folds with the same seeds."""
-    mine, full = report.results.of(problem.name), next(iter(ablation))
-    cells = {solver: {(r.fold, r.seed) for r in mine if r.solver == solver} for solver in ablation}
-    names = [name for name in ablation if name != full and cells[name] & cells[full]]
-    runs = report.runs(problem.name).set_index(["solver", "fold", "seed"])
-    frame = pd.DataFrame({"solver": [ablation[name] for name in names]})
-    mine = results.Results(run for run in mine if run.solver in (full, *names))
-    shared = ["hypervolume", *mine.further_objectives] if len(mine.alike()) == 1 else []
-    for column in (*shared, f"test {mine.metric}", "n_features") if names else ():
-        tests, head = (
-            [results.compare_runs(runs[column], name, full) for name in names],
-            column.removeprefix("n_"),
-        )
+    runs, base = report.of(problem), next(iter(ablation))
+    values = report.runs(problem.name).set_index(["solver", "fold", "seed"])
+    cells = {solver: set(values.xs(solver).index) for solver in runs.solvers}
+    variants = [
+        solver
+        for solver in ablation
+        if solver != base and cells.get(solver, set()) & cells.get(base, set())
+    ]
+    runs = results.Results(run for run in runs if run.solver in (base, *variants))
+    frame = pd.DataFrame({"solver": [ablation[solver] for solver in variants]})
+    columns = []
+    if variants:
+        columns = [f"test {runs.metric}", "n_features"]
+        if len(runs.alike()) == 1:
+            columns = ["hypervolume", *runs.further_objectives, *columns]
+    for column in columns:
+        tests = [results.compare_runs(values[column], solver, base) for solver in variants]
+        head = column.removeprefix("n_")
         frame[head] = [test.difference for test in tests]
         frame[f"{head}{ERROR}"] = [test.error for test in tests]
         frame[f"p of {head}"] = holm([test.p for test in tests])
-    ensembles = [run.configuration.get("ensemble") or {} for run in mine if run.solver == full]
-    by_design = "ensemble" in str(frame) and all(
-        ensemble.get("keep_members") for ensemble in ensembles
-    )
     caption = (
-        f"{problem.name}: change from {ablation[full]}, same folds and seeds; paired t tests over folds, "
-        f"Holm.{' By construction the ensemble cannot lower the training hypervolume.' * by_design}"
+        f"{problem.name}: change from {ablation[base]}, same folds and seeds; "
+        "paired t tests over folds, Holm."
     )
-    return ReportTable(f"ablations-{f'{number + 1}-' * bool(number)}{problem.name}", caption, frame)
+    ensembles = [run.configuration.get("ensemble") or {} for run in runs if run.solver == base]
+    if "ensemble" in str(frame) and all(stage.get("keep_members") for stage in ensembles):
+        caption += " By construction the ensemble cannot lower the training hypervolume."
+    return ReportTable(name, caption, frame)
 
 
 def missing_section(report: Report) -> ReportSection:
     """Return the runs that are not finished, with the messages of the failed ones."""
-    failures = {cell: str(failure["error"]) for cell, failure in report.study.failures().items()}
-    states = report.study.states().items()
-    cells = [
-        (c.problem.name, c.solver.label, failures.get(c, "not run"))
-        for c, state in states
-        if state != "finished"
-    ]
-    columns = ["problem", "solver", "message"]
-    frame = (
-        pd.DataFrame(cells, columns=columns)
-        .groupby(columns, sort=False)
-        .size()
-        .reset_index(name="runs")
-    )
-    return ReportSection(
-        "Missing runs", [ReportTable("missing", "Means are over finished runs only.", frame)]
-    )
+    failures = report.study.failures()
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for cell, state in report.study.states().items():
+        if state != "finished":
+            message = str(failures[cell]["error"]) if cell in failures else "not run"
+            counts[cell.problem.name, cell.solver.label, message] += 1
+    rows = [(*row, n_runs) for row, n_runs in counts.items()]
+    frame = pd.DataFrame(rows, columns=["problem", "solver", "message", "runs"])
+    table = ReportTable("missing", "Means are over finished runs only.", frame)
+    return ReportSection("Missing runs", [table])
 
 
 def commands_section(report: Report) -> ReportSection:
     """Return how to run the study again, and the versions and the machine of the results."""
     versions = pd.DataFrame([run.versions for run in report.results])
     rows = [(name, ", ".join(sorted(set(versions[name].dropna())))) for name in versions]
-    again = (
-        "put it into an empty folder, and mr.Study.load(folder, data=DATA).run() runs everything again; Python objects "
-        "need the script that made them."
+    frame = pd.DataFrame(rows, columns=["library", "version"])
+    sentence = (
+        "study.json holds the requests: put it into an empty folder, and "
+        "mr.Study.load(folder, data=DATA).run() runs everything again; "
+        "Python objects need the script that made them."
     )
-    table = ReportTable(
-        "versions", "Libraries and machine.", pd.DataFrame(rows, columns=["library", "version"])
-    )
-    return ReportSection("How to reproduce", [table], [f"study.json holds the requests: {again}"])
+    table = ReportTable("versions", "Libraries and machine.", frame)
+    return ReportSection("How to reproduce", [table], [sentence])
 
 
 def sections(report: Report) -> Iterator[ReportSection]:
     """Yield the sections that are not empty, in reading order, with the tables that have rows."""
     yield verdict_section(report)
-    yield from (results_section(report, problem) for problem in report.problems)
-    makers = (tests_section, features_section, ablations_section, missing_section, commands_section)
-    for section in (make(report) for make in makers):
+    for problem in report.problems:
+        yield results_section(report, problem)
+    for make in (
+        tests_section,
+        features_section,
+        ablations_section,
+        missing_section,
+        commands_section,
+    ):
+        section = make(report)
         section.tables = [table for table in section.tables if len(table.frame)]
         if section.paragraphs or section.tables:
             yield section
