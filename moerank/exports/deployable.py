@@ -29,7 +29,7 @@ from moerank.rankers.model import Forest, Model
 # A JSON object.
 Node: TypeAlias = dict[str, object]
 
-LARGEST = float(np.finfo(np.float32).max)
+MAX_SINGLE = float(np.finfo(np.float32).max)
 
 Name = Annotated[str, StringConstraints(pattern=PLAIN_NAME)]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*\S[^\r\n]*$")]
@@ -38,7 +38,7 @@ Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*\S[^\r\n]*$")]
 MAX_OFFSET = 2.0**14
 
 # Share of its range that a feature may lose when its minimum and maximum are rounded to single precision.
-CLOSE = 1e-6
+MAX_RANGE_LOSS = 1e-6
 
 
 class Term(NamedTuple):
@@ -363,7 +363,7 @@ def engine_names(names: Sequence[str], labels: Sequence[str | None]) -> tuple[st
 
 def single(value: float, what: str) -> float:
     """Return the nearest number of single precision; a larger number is a ValueError, which names `what`."""
-    if abs(value) > LARGEST:
+    if abs(value) > MAX_SINGLE:
         raise ValueError(
             f"{what} is {value:g}, too large for single precision; "
             "scale the features, and train again"
@@ -384,8 +384,8 @@ def single_positive(value: float, what: str) -> float:
 
 def single_at_most(value: float) -> float:
     """Return the largest number of single precision that is at most `value`, or else the smallest of all."""
-    if abs(value) >= LARGEST:
-        return LARGEST if value > 0 else -LARGEST
+    if abs(value) >= MAX_SINGLE:
+        return MAX_SINGLE if value > 0 else -MAX_SINGLE
     nearest = np.float32(value)
     return float(nearest if float(nearest) <= value else np.nextafter(nearest, np.float32(-np.inf)))
 
@@ -396,7 +396,9 @@ def single_above(value: float) -> float:
     For x in single precision, x ≤ value exactly if x is less than the result.
     """
     below = np.float32(single_at_most(value))
-    return float(below if below == np.float32(LARGEST) else np.nextafter(below, np.float32(np.inf)))
+    return float(
+        below if below == np.float32(MAX_SINGLE) else np.nextafter(below, np.float32(np.inf))
+    )
 
 
 def largest_value(
@@ -435,7 +437,7 @@ def normaliser(term: Term, kind: str) -> tuple[float, float, float | None]:
         return offset, scale, None
     maximum = single(term.offset + term.scale, f"the maximum of {term.name!r}")
     divided_by = float(np.float32(maximum) - np.float32(offset))
-    return offset, scale, maximum if abs(divided_by - scale) < CLOSE * scale else None
+    return offset, scale, maximum if abs(divided_by - scale) < MAX_RANGE_LOSS * scale else None
 
 
 def nested_trees(

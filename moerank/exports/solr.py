@@ -31,8 +31,8 @@ from moerank.rankers.model import Forest
 PACKAGE = "org.apache.solr.ltr"
 SOLR_URL = "http://localhost:8983/solr/COLLECTION"
 
-# What Solr adds to the thresholds of trees.
-ADDED = np.float32(1e-6)
+# Number that Solr adds to the thresholds of trees.
+SHIFT = np.float32(1e-6)
 
 # Largest error of a threshold in Solr, as a share of the spread of the feature's thresholds.
 MAX_ERROR = 1e-4
@@ -127,13 +127,13 @@ def _thresholds(trees: Forest) -> tuple[Floats, Floats]:
     """Return the thresholds in single precision, and the largest numbers v with v + 1e-6 at most them there."""
     rounded = [single_at_most(value) for value in trees.thresholds]
     targets = np.array(rounded, np.float32)
-    return targets, largest_value(len(targets), lambda v: v + ADDED <= targets, np.float32)
+    return targets, largest_value(len(targets), lambda v: v + SHIFT <= targets, np.float32)
 
 
 def _too_small(ranker: TreesDeployable) -> list[str]:
     """Return the warning about features whose thresholds are so near 0 that v + 1e-6 misses them, if there are any."""
     targets, thresholds = _thresholds(ranker.trees)
-    exact_targets, errors = targets.astype(np.float64), targets - (thresholds + ADDED)
+    exact_targets, errors = targets.astype(np.float64), targets - (thresholds + SHIFT)
     names = []
     for index, name in enumerate(ranker.names):
         splits = np.equal(ranker.trees.columns, index)

@@ -24,10 +24,10 @@ from moerank.training.bins import in_single
 if TYPE_CHECKING:
     from lightgbm import Booster
 
-# Tuning also tries small trees, larger leaves (shares of the documents), and a lower learning rate.
+# Tuning also tries small trees, larger leaves (as shares of the documents), and a lower learning rate.
 FEW_LEAVES = 3
 LEAF_SHARES = (0.0025, 0.015)
-SLOWER = 0.3
+RATE_FACTOR = 0.3
 MAX_SHORT_TREES = 300
 
 
@@ -62,7 +62,7 @@ class LambdaMART(TreeRanker):
     n_leaves : int, default 10
         Largest number of leaves of a tree, at least 2.
     min_leaf : int, default 1
-        Least number of documents in a leaf.
+        Smallest number of documents in a leaf, at least 1.
     n_bins : int, default 255
         Largest number of bins of the values of a feature, at least 2; splits lie between bins.
     k : int, default 10
@@ -83,8 +83,8 @@ class LambdaMART(TreeRanker):
 
     Notes
     -----
-    Defaults are RankLib's, with 255 bins for its 256 thresholds. They suit large data: leaves of one document learn a
-    few thousand documents by heart. `tune` crosses trees of 3 and of `n_leaves` leaves with leaves of at least
+    Defaults are RankLib's, with 255 bins for its 256 thresholds. They suit large data: leaves of one document memorise
+    a few thousand documents. `tune` crosses trees of 3 and of `n_leaves` leaves with leaves of at least
     `min_leaf` documents, 0.25 % and 1.5 % of all, and with `learning_rate` and three tenths of it. It averages the
     validation values over up to ten numbers of trees on each side, see `steadied`, and takes the best; RankLib also
     stops after 100 trees without a gain, but by single values. We chose these forms and this mean in view of five-fold
@@ -133,7 +133,7 @@ class LambdaMART(TreeRanker):
             for n_trees in range(1, self.n_trees + 1)
             for n_leaves in sorted({FEW_LEAVES, self.n_leaves})
             for min_leaf in min_leaves
-            for rate in (self.learning_rate, SLOWER * self.learning_rate)
+            for rate in (self.learning_rate, RATE_FACTOR * self.learning_rate)
         ]
 
     def short_grid(self, train: RankingData) -> Grid:
@@ -305,8 +305,8 @@ def trees_of(booster: Booster, n_trees: int = -1) -> list[Tree]:
     return [tree(entry["tree_structure"]) for entry in dump["tree_info"]]
 
 
-# LightGBM draws documents one by one, and cannot grow a tree if it happens to draw none.
-FEW_DOCUMENTS = 40
+# LightGBM draws documents one by one, and cannot grow a tree if it happens to draw none. Smaller shares are not drawn.
+MIN_DRAWN_DOCUMENTS = 40
 
 
 class BaggedLambdaMART(TreeRanker):
@@ -323,7 +323,7 @@ class BaggedLambdaMART(TreeRanker):
     learning_rate, n_leaves
         As in `LambdaMART`.
     min_leaf_share : float, default 0.0025
-        Least number of documents in a leaf, as a share of the documents of the bag; in [0, 1).
+        Smallest number of documents in a leaf, as a share of the documents of the bag; in [0, 1).
     document_share, feature_share : float, default 0.3
         Shares of the bag's documents and of the features that each tree uses; in (0, 1]. A tree uses all documents if
         its share is fewer than 40.
@@ -411,7 +411,7 @@ class BaggedLambdaMART(TreeRanker):
 
     def _settings(self, n_documents: int, seed: int) -> Parameters:
         """Return LightGBM's parameters for a bag of `n_documents` documents."""
-        all_documents = self.document_share * n_documents < FEW_DOCUMENTS
+        all_documents = self.document_share * n_documents < MIN_DRAWN_DOCUMENTS
         return {
             "learning_rate": self.learning_rate,
             "num_leaves": self.n_leaves,

@@ -188,7 +188,7 @@ def finite_scores(scores: Matrix, ranker: str) -> Matrix:
     return scores
 
 
-# Rows on which a `predict` is compared with other scores, and how far both may differ relative to the largest sum.
+# Number of rows on which `predict` is compared with other scores, and their largest difference, relative to the sums.
 COMPARED_ROWS, SAME_SCORES = 300, 1e-5
 
 
@@ -198,7 +198,7 @@ def some_rows(X: Matrix) -> Matrix:
 
 
 def is_own(ranker: object) -> bool:
-    """Whether the class of an object is one of this package, and not one that somebody has derived from it."""
+    """Return whether the class of an object is one of this package, and not derived from one by somebody else."""
     return type(ranker).__module__.partition(".")[0] == "moerank"
 
 
@@ -313,7 +313,7 @@ class Model(BaseModel):
 
     @property
     def score(self) -> str:
-        """How the score is computed, in words."""
+        """A sentence on how the score is computed."""
         if self.weights is not None:
             return LINEAR_SENTENCE
         return NOT_STORED_SENTENCE if self.trees is None else TREES_SENTENCE

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # pandas takes long to load
 
 DECILES = np.linspace(0.0, 1.0, 11)
 
-# Times that means are moved from a function of two features; dependent features take several.
+# Number of times that means are moved out of a function of two features; dependent features need several.
 PASSES = 50
 
 

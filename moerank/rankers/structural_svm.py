@@ -20,7 +20,7 @@ Separation: TypeAlias = Callable[[Matrix], tuple[Matrix, float]]
 
 # The slack of a plane is the difference of numbers up to the largest b, summed over documents.
 SLACK_ROUNDING = 1e-12
-# Number of failures in a row, after which rounding keeps the weights of the planes from settling.
+# Number of failures in a row after which training ends, because rounding keeps the planes' weights from settling.
 MAX_FAILURES = 10
 # Keeps a step finite if all planes have the same slope, for example with features close to 0.
 MIN_RIDGE = 1e-200
