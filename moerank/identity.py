@@ -90,25 +90,18 @@ def _identify_object(value: Any, where: str, without: tuple[str, ...]) -> Any:
         pickled = value.__getstate__()  # without caches, if the object leaves them out there
         state = pickled if isinstance(pickled, dict) else vars(value)
         state = state.get("__dict__", state)  # pydantic's models keep their fields there
-        without += tuple(_cached_properties(type(value)))
     else:
         try:
             return description | {"hash": joblib.hash(value)}
         except Exception:  # pickling may raise anything
             name = type(value).__name__
             raise ValueError(f"{where} is a {name}, which has no stable description") from None
-    parameters = {
-        name: identify(entry, f"{where}, {name},")
-        for name, entry in state.items()
-        if name not in without
-    }
+    parameters = {}
+    for name, entry in state.items():
+        is_cache = isinstance(getattr(type(value), name, None), cached_property)
+        if name not in without and not is_cache:
+            parameters[name] = identify(entry, f"{where}, {name},")
     return description | {"parameters": parameters}
-
-
-def _cached_properties(kind: type) -> list[str]:
-    """Return the names of the properties of a class that keep their values."""
-    members = [item for base in kind.__mro__ for item in vars(base).items()]
-    return [name for name, entry in members if isinstance(entry, cached_property)]
 
 
 def _identify_code(value: Any, where: str) -> Any:

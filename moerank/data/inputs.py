@@ -463,7 +463,7 @@ def column_mask(
 ) -> Mask:
     """Return the mask of features given by column (from 0) or name; an error begins with `where`."""
     mask = np.zeros(len(names), np.bool_)
-    mask[[_column(feature, names, where) for feature in listed(features)]] = True
+    mask[[column_of(feature, names, where) for feature in listed(features)]] = True
     return mask
 
 
@@ -475,14 +475,15 @@ def in_column_order(
 
     if not isinstance(values, Mapping | pd.Series):
         return values
-    given = {_column(feature, names, where): value for feature, value in values.items()}
+    given = {column_of(feature, names, where): value for feature, value in values.items()}
     if complete and len(given) < len(names):
         lacking = next(column for column in range(len(names)) if column not in given)
         raise ValueError(f"{where}: no value for feature {names[lacking]!r}")
     return [given.get(column) for column in range(len(names))]
 
 
-def _column(feature: object, names: Sequence[str], where: str) -> int:
+def column_of(feature: object, names: Sequence[str], where: str) -> int:
+    """Return the column of a feature given by column (from 0) or name; an error begins with `where`."""
     if isinstance(feature, str):
         if feature not in names:
             raise ValueError(f"{where}: {unknown('feature', feature, names)}")

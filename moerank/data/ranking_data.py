@@ -112,6 +112,8 @@ class RankingData:
         One name per column.
     given_names : tuple of str or None
         The same if they were given, None if they are feature numbers.
+    table_names : tuple of str
+        The names of all features of the table that objectives refer to; see `within_table`.
     offsets : ndarray of int64, shape (n_queries + 1,)
         Query q holds the rows ``offsets[q]`` to ``offsets[q + 1]``.
     pairs : PreferencePairs
@@ -187,6 +189,7 @@ class RankingData:
         self.feature_names = self.given_names or tuple(
             str(number) for number in range(1, n_features + 1)
         )
+        self.table_names = self.feature_names
         self.missing, self.missing_values = missing, inputs.checked_values(missing_values)
         self.X = inputs.without_values(self.X, self.missing_values)
         self.scaling: scaling.Scaling = scaling.UNSCALED
@@ -310,6 +313,10 @@ class RankingData:
         """
         return self.remember("columns", lambda: read_only(np.ascontiguousarray(self.X.T)))
 
+    def within_table(self, names: tuple[str, ...]) -> Self:
+        """Return the same data as a part of a table with these features, for objectives that name its columns."""
+        return self._changed(table_names=names)
+
     def with_features(self, mask: Mask) -> Self:
         """Return the same documents with the features of `mask` only; the result is remembered.
 
@@ -331,6 +338,7 @@ class RankingData:
             if self.X.flags.c_contiguous
             else self.X.T[mask].T,
             feature_names=names,
+            table_names=names,
             given_names=names if self.given_names else None,
             _missing=None if self._missing is None else self._missing[:, mask],
             _is_extreme=None if self._is_extreme is None else self._is_extreme[mask],

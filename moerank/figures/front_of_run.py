@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.figures.panels import title_of
+from moerank.figures.panels import has_log_axis, title_of
 from moerank.figures.style import (
     GREY,
     LINES,
@@ -95,7 +95,7 @@ def draw_front(result: Result, members: pd.DataFrame, baselines: pd.DataFrame) -
     axes.plot([amount], [value], **RING, label=f"chosen ({amount:g}), test {value:.3f}")
     axes.set(xlabel=label, ylabel=f"{metric} (higher is better)")
     amounts = [*members["amount"], *baselines["amount"]]
-    if objective == "cost" or max(amounts) > WIDE * max(members["amount"]) > 0.0:
+    if has_log_axis(objective) or max(amounts) > WIDE * max(members["amount"]) > 0.0:
         put_log_scale(axes, amounts)
     else:
         put_ticks(axes, integer=objective == "features")

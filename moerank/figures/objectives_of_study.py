@@ -18,6 +18,7 @@ from moerank.figures.panels import (
     Panels,
     best_of_families,
     fronts_of_fold,
+    has_log_axis,
     non_dominated,
     same_goal,
     title_of,
@@ -53,7 +54,8 @@ def objectives_panels(view: View) -> Panels:
     panels = []
     for x, y in pairs:
         title = fill(f"{titles[y]} against {_within(titles[x])}", 44) if len(pairs) > 1 else ""
-        costs = [m.objectives[x] for run in runs.values() for m in run.front] if x == "cost" else []
+        members = [member for run in runs.values() for member in run.front]
+        costs = [member.objectives[x] for member in members] if has_log_axis(x) else []
         panels.append(Panel(title=title, curves=_curves(runs, objectives, (x, y)), log_x=costs))
     labels = ("", f"Objectives in training, fold {fold} ")
     if len(pairs) == 1:

@@ -370,6 +370,11 @@ def two_of(results: Results) -> str:
     return f"Searched: {searched}. Shown: number of features and {results.metrics[0]}."
 
 
+def has_log_axis(objective: str) -> bool:
+    """Return whether the axis of an objective is logarithmic; False for one that is not installed here."""
+    return getattr(known_objectives().get(objective), "log_axis", False)
+
+
 def title_of(objective: str, metric: str) -> str:
     """Return the label of an objective's axis; `metric` is the metric of the error.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import platform
 from concurrent.futures import CancelledError
@@ -14,6 +13,7 @@ from uuid import uuid4
 import numpy as np
 
 from moerank.arrays import Array, Matrix
+from moerank.identity import digest
 from moerank.kernels.threads import one_blas_thread
 from moerank.version import VERSION
 
@@ -37,12 +37,10 @@ class Slices:
 
     def __init__(self, client: Client, stage: Stage) -> None:
         scheduler: Any = client.scheduler
-        self._client, self._address, self._stage, self._name = (
-            client,
-            scheduler.address,
-            stage,
-            uuid4().hex,
-        )
+        self._client = client
+        self._address = scheduler.address
+        self._stage = stage
+        self._name = uuid4().hex
         self._stage_there: Future[list[Any]] | None = None
 
     def measure(self, X: Array) -> Matrix:
@@ -142,13 +140,10 @@ def _measured(packed: list[Any], rows: Array, name: str, expected: str) -> Matri
     if name not in _STAGES:
         _STAGES.clear()
     stage = _STAGES.get(name) or _STAGES.setdefault(name, loads(packed[0], buffers=packed[1:]))
-    X = (
-        np.unpackbits(rows, axis=1, count=stage.n_var).view(np.bool_)
-        if rows.dtype == np.uint8
-        else rows
-    )
+    if rows.dtype == np.uint8:
+        rows = np.unpackbits(rows, axis=1, count=stage.n_var).view(np.bool_)
     with one_blas_thread():
-        return stage.measure(X)
+        return stage.measure(rows)
 
 
 def connect(address: str) -> Client:
@@ -191,9 +186,6 @@ def environment() -> str:
     import numba
     from llvmlite import binding
 
-    features = ",".join(
-        sorted(name for name, there in binding.get_host_cpu_features().items() if there)
-    )
     software = f"moerank {VERSION}, Python {platform.python_version()}, numpy {np.__version__}"
-    kind = f"{binding.get_host_cpu_name()} {hashlib.blake2b(features.encode(), digest_size=3).hexdigest()}"
+    kind = f"{binding.get_host_cpu_name()} {digest(binding.get_host_cpu_features())[:6]}"
     return f"{software}, numba {numba.__version__}, processor {platform.machine()} {kind}"

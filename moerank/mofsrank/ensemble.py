@@ -1,13 +1,12 @@
 """MOEN, the third stage of MOFSRank: weighted sums of the front's rankers on some of their features."""
 
 from collections.abc import Sequence
-from typing import get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Mask, Matrix
-from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.evolution import (
     DigestDuplicates,
@@ -16,11 +15,10 @@ from moerank.evolution import (
     MixedSampling,
     Operators,
 )
-from moerank.evolution.operators import CROSSOVER
 from moerank.metrics import Metric
 from moerank.mofsrank.limits import UNLIMITED, FeatureStrings
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike
-from moerank.mofsrank.settings import ENSEMBLE_DEFAULTS, Counted, Limits
+from moerank.mofsrank.settings import EnsembleSettings, Limits, settings_with
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import FitnessBackend, LinearPopulation
 from moerank.rankers.population import Summable
@@ -42,17 +40,18 @@ class Ensemble(Stage):
     coefs : array-like, shape (n_members, n_features), or LinearPopulation or TablePopulation
         The rankers of the front, or their weights, 0 for features that a ranker does not use. For additive rankers
         r_k(j) is the table of a feature.
-    metric, objectives, limits, by_group, crossover, mutation, workers
-        See `FeatureSelection`. An included feature counts, and costs, even if its weight is 0. With `by_group` all
-        features of a group count if one of them has a weight.
+    metric, objectives, limits, workers
+        See `FeatureSelection`. An included feature counts, and costs, even if its weight is 0.
+    settings : EnsembleSettings, optional
+        Probabilities of crossover and mutation, and what follows; each setting can also be a keyword argument. With
+        `inject` the members are in the initial population, so that the training error of the front is no worse than
+        theirs; the paper does not. `count` counts the features with a weight ("weights"), or the bits that are 1
+        ("bits"), as the paper does. The counts differ if all members with a weight for a feature have weight 0
+        themselves.
+    by_group : bool, default False
+        All features of a group count if one of them has a weight.
     backend : fitness backend, optional
         The backend of the rankers, for objectives that train another ranker with it, such as "risk".
-    inject : bool, default False
-        Put the members into the initial population, so that the training error of the front is no worse than theirs.
-        The paper does not.
-    count : {"weights", "bits"}, default "weights"
-        Count the features with a weight, or the bits that are 1, as the paper does. The counts differ if all members
-        with a weight for a feature have weight 0 themselves.
 
     Notes
     -----
@@ -75,22 +74,23 @@ class Ensemble(Stage):
     array([[ 1.  , -0.25]])
     """
 
+    settings: EnsembleSettings
+
     def __init__(
         self,
         train: RankingData,
         coefs: ArrayLike | Summable,
         metric: Metric | None = None,
+        settings: EnsembleSettings | None = None,
         *,
         objectives: Sequence[ObjectiveLike] = FRONT,
         limits: Limits = UNLIMITED,
         by_group: bool = False,
         backend: FitnessBackend | None = None,
-        inject: bool = ENSEMBLE_DEFAULTS.inject,
-        count: Counted = ENSEMBLE_DEFAULTS.count,
-        crossover: float = CROSSOVER,
-        mutation: float | None = None,
         workers: int = 1,
+        **keywords: Any,
     ) -> None:
+        settings = settings_with(EnsembleSettings, settings, keywords)
         rankers = (
             coefs
             if isinstance(coefs, Summable)
@@ -112,30 +112,28 @@ class Ensemble(Stage):
             )
         n_var = self.n_bits + len(rankers)
         n_counted = max(n_var, train.n_features) if by_group or limits.given else n_var
-        check_choice(get_args(Counted), count=count)
         super().__init__(
             train,
             backend,
             metric,
             n_var,
             objectives,
-            crossover,
-            mutation,
+            settings,
             workers,
             n_counted=n_counted,
             xl=0.0,
             xu=1.0,
         )
         self.rankers = rankers
-        self.inject = inject
-        self.count = count
 
     def operators(self) -> Operators:
         """Return the mixed sampling, crossover and mutation, and elimination of equal strings by digest."""
+        settings = self.settings
+        members = self.members() if settings.inject else None
         return {
-            "sampling": MixedSampling(self.n_bits, members=self.members() if self.inject else None),
-            "crossover": MixedCrossover(self.n_bits, self.crossover),
-            "mutation": MixedMutation(self.n_bits, self.mutation),
+            "sampling": MixedSampling(self.n_bits, members=members),
+            "crossover": MixedCrossover(self.n_bits, settings.crossover),
+            "mutation": MixedMutation(self.n_bits, settings.mutation),
             "repair": self.strings.repair(self.used),
             "eliminate_duplicates": DigestDuplicates(),
         }
@@ -169,7 +167,8 @@ class Ensemble(Stage):
         return self.strings.of_mixed(X, self.used)
 
     def _counted(self, X: Matrix, used: Mask) -> Mask:
-        bits = self.strings.bits(used) if self.count == "weights" else self._feature_strings(X)
+        by_weight = self.settings.count == "weights"
+        bits = self.strings.bits(used) if by_weight else self._feature_strings(X)
         return self.strings.columns(bits) | self.strings.included
 
     def _is_empty(self, X: Matrix) -> Mask:

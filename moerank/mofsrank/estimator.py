@@ -40,7 +40,6 @@ from moerank.mofsrank.settings import (
     Limits,
     Settings,
     StageArgument,
-    StageSettings,
 )
 from moerank.mofsrank.stage import Stage
 from moerank.rankers.arguments import as_ranking_data
@@ -70,16 +69,6 @@ class _SearchData(NamedTuple):
     allowed: Mask
     columns: Mask
     limits: Limits
-
-
-def _tuned(
-    ranker: Any, train: RankingData, validation: RankingData | None, metric: Metric, **progress: Any
-) -> Any:
-    """Return a copy of a ranker with parameters chosen by validation from its published grid, if it has one."""
-    own: Any = clone(ranker, safe=False)
-    if validation is None or not hasattr(own, "tune"):
-        return own
-    return own.tune(train, validation, metric=metric, **progress)
 
 
 class MOFSRank(ShapesMixin, rankers.RankingEstimator):
@@ -306,13 +295,11 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             validation, tests = objectives.halves(validation, self.random_state_)
         data = self._search_data(train, refit)
         with one_blas_thread():
-            tuning = (
-                None
-                if validation is None or not self.tune
-                else validation.with_features(data.allowed)
-            )
-            train_allowed = data.table.with_features(data.allowed)
-            self.backend_ = _tuned(self._settings.backend, train_allowed, tuning, self._tuned_by)
+            tuning_metric = self._tuned_by
+            self.backend_ = clone(self._settings.backend, safe=False)
+            if validation is not None and self.tune and hasattr(self.backend_, "tune"):
+                allowed = [part.with_features(data.allowed) for part in (data.table, validation)]
+                self.backend_ = self.backend_.tune(*allowed, metric=tuning_metric)
             front, reference = self._searched(data)
             self.refit_ = None
             if refit is not None:
@@ -366,11 +353,9 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         front = stages.select_features(self.instance_subsets_)
         if settings.ensemble is not None:
             front = stages.combine(front)
-        self.instance_unit_, self.fronts_, self.history_ = (
-            stages.instance_unit,
-            stages.fronts,
-            stages.history,
-        )
+        self.instance_unit_ = stages.instance_unit
+        self.fronts_ = stages.fronts
+        self.history_ = stages.history
         ends = [history[["n_eval", "n_trained"]].iloc[-1] for history in stages.history.values()]
         self.n_evaluations_, self.n_trained_ = np.sum(ends, axis=0).tolist()
         return front, reference
@@ -385,14 +370,13 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         """Return the ranker of `refit`, tuned if it was given by name or if `tune` is set."""
         if not (self.tune or isinstance(self.refit, str)):
             return ranker
-        settings: Parameters = {"progress": lambda share: self._report("refit_tuning", share)}
-        if not isinstance(ranker, rankers.LambdaMART):
-            return _tuned(ranker, data.varying, validation, self._tuned_by, **settings)
         if finished is not None and "tuning" in finished:
             return ranker.set_params(**finished["tuning"])
-        settings["grid"] = ranker.short_grid(data.varying)
-        tuned = _tuned(ranker, data.varying, validation, self._tuned_by, **settings)
-        tuned.set_params(n_trees=ranker.n_trees)  # validation chooses it for each member
+        tuned = clone(ranker, safe=False)
+        tune = getattr(tuned, "tune_to_serve", getattr(tuned, "tune", None))
+        if validation is not None and tune is not None:
+            progress = partial(self._report, "refit_tuning")
+            tuned = tune(data.varying, validation, metric=self._tuned_by, progress=progress)
         if finished is not None:
             finished["tuning"] = tuned.get_params()
         return tuned
@@ -402,17 +386,10 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
     ) -> tuple[Front, rankers.Population]:
         """Train the ranker of `refit` on the features of each member, and on all of them; set `refit_`."""
         finished = None  # of an interrupted run: the tuning, and members by their features
-        if self._settings.memo is not None and isinstance(ranker, rankers.LambdaMART):
-            settings = {
-                "ranker": ranker,
-                "tuning": self._tuned_by,
-                "data": [data.varying, validation],
-            }
-            finished = Finished(
-                Path(f"{self._settings.memo}.refit"),
-                identify(settings, "refit"),
-                resume=self._settings.resume,
-            )
+        if self._settings.memo is not None and hasattr(ranker, "tune_to_serve"):
+            configuration = identify([ranker, self._tuned_by, data.varying, validation], "refit")
+            path = Path(f"{self._settings.memo}.refit")
+            finished = Finished(path, {"refit": configuration}, resume=self._settings.resume)
         self.refit_ = self._tuned_to_serve(ranker, data, validation, finished)
         masks = np.concatenate(
             [front.feature_mask, np.ones((1, data.varying.n_features), np.bool_)]
@@ -424,13 +401,12 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             validation,
             metric=self._tuned_by,
             workers=self._settings.workers,
-            progress=lambda share, number: self._report("refit", share, number),
+            progress=partial(self._report, "refit"),
             finished=finished,
         )
-        members, everything = np.split(np.arange(len(masks)), [len(front.F)])
-        return replace(front, population=refitted.take(members), trained_on=None), refitted.take(
-            everything
-        )
+        members, reference = np.split(np.arange(len(masks)), [len(front.F)])
+        front = replace(front, population=refitted.take(members), trained_on=None)
+        return front, refitted.take(reference)
 
     def _report(self, stage: str, share: float, number: int = 0) -> None:
         if self.progress is not None:
@@ -620,14 +596,19 @@ class StagedSearch:
         """Run the first stage, and return the instance subsets (n_subsets, n_units) for the second."""
         chosen = self.settings.instance_selection
         assert chosen is not None
-        linear = getattr(self.settings.backend, "judge_of_instances", None)
-        usual = default_unit(self.train) if linear is None else "query"
+        judge = getattr(self.settings.backend, "judge_of_instances", None)
+        usual = default_unit(self.train) if judge is None else "query"
         self.instance_unit = usual if chosen.unit == "auto" else chosen.unit
-        arguments = self._arguments(chosen, "density")
-        if linear is not None:
-            arguments["backend"] = linear(self.train, self.instance_unit)
-        stage = InstanceSelection(self.train, unit=self.instance_unit, **arguments)
-        archive = self._search("instance_selection", stage, chosen)
+        backend = self.settings.backend
+        stage = InstanceSelection(
+            self.train,
+            backend if judge is None else judge(self.train, self.instance_unit),
+            self.settings.metric,
+            chosen,
+            unit=self.instance_unit,
+            workers=self.settings.workers,
+        )
+        archive = self._search("instance_selection", stage)
         return spread_along_front(
             archive.X, archive.F, chosen.max_subsets, include_all=chosen.include_all
         )
@@ -637,29 +618,40 @@ class StagedSearch:
         settings, chosen = self.settings, self.settings.feature_selection
         stage = FeatureSelection(
             self.train,
-            pair_masks=pair_masks,
+            settings.backend,
+            settings.metric,
+            pair_masks,
+            chosen,
             unit=self.instance_unit or "pair",
+            objectives=settings.objectives,
+            limits=settings.limits,
             adaptive=settings.adaptive_mutation and not of_search.is_sparse(settings.algorithm),
-            **self._shared(),
-            **self._arguments(chosen, "form", "decay", "importance", "redundancy"),
+            workers=settings.workers,
         )
-        archive = self._search("feature_selection", stage, chosen)
+        archive = self._search("feature_selection", stage)
         population, subsets, _ = stage.most_accurate(archive.X)
         trained_on = None if pair_masks is None else subsets[:, None] == np.arange(len(pair_masks))
         return Front(archive.F, stage.feature_mask(archive.X), population, trained_on)
 
     def combine(self, front: Front) -> Front:
         """Run the third stage on the members of a front, and return its front."""
-        chosen = self.settings.ensemble
+        settings, chosen = self.settings, self.settings.ensemble
         assert chosen is not None
-        members = rankers.require_sums(front.population, self.settings.backend)
         stage = Ensemble(
-            self.train, members, **self._shared(), **self._arguments(chosen, "inject", "count")
+            self.train,
+            rankers.require_sums(front.population, settings.backend),
+            settings.metric,
+            chosen,
+            objectives=settings.objectives,
+            limits=settings.limits,
+            by_group=settings.feature_selection.by_group,
+            backend=settings.backend,
+            workers=settings.workers,
         )
         archive = Archive()
         if chosen.keep_members:
             archive.add(stage.members(), stage.evaluate(stage.members()))
-        archive = self._search("ensemble", stage, chosen, archive=archive)
+        archive = self._search("ensemble", stage, archive=archive)
         trained_on = (
             None if front.trained_on is None else stage.summed(archive.X) @ front.trained_on
         )
@@ -667,24 +659,12 @@ class StagedSearch:
             archive.F, stage.feature_mask(archive.X), stage.combined(archive.X), trained_on
         )
 
-    def _arguments(self, chosen: StageSettings, *own: str) -> Parameters:
-        """Return the arguments that all stages share, and the settings `own` of one stage."""
-        shared = {name: getattr(self.settings, name) for name in ("backend", "metric", "workers")}
-        return {**shared, **chosen.model_dump(include={"crossover", "mutation", *own})}
-
-    def _shared(self) -> Parameters:
-        """Return the further arguments that the second and the third stage share."""
-        settings = self.settings
-        by_group = settings.feature_selection.by_group
-        return {"objectives": settings.objectives, "limits": settings.limits, "by_group": by_group}
-
-    def _search(
-        self, name: str, stage: Stage, chosen: StageSettings, *, archive: Archive | None = None
-    ) -> Archive:
+    def _search(self, name: str, stage: Stage, *, archive: Archive | None = None) -> Archive:
         """Search a stage; return the non-dominated individuals of all evaluations and of the given archive."""
         settings = self.settings
-        searching, termination = search_arguments(name, stage, settings.algorithm, chosen)
+        searching, termination = search_arguments(name, stage, settings.algorithm)
         sequence = np.random.SeedSequence(settings.random_state, spawn_key=(STAGES.index(name),))
+        stage.table_names = self.table.table_names
         if settings.client is not None:
             stage.slices = Slices(settings.client, stage)
         memo = None
@@ -722,14 +702,13 @@ class StagedSearch:
         return result.archive
 
 
-def search_arguments(
-    name: str, stage: Stage, algorithm: str | Factory, settings: StageSettings
-) -> tuple[Algorithm, object]:
+def search_arguments(name: str, stage: Stage, algorithm: str | Factory) -> tuple[Algorithm, object]:
     """Return a fresh pymoo algorithm for a stage, and its termination.
 
     Sparse searches are for feature strings; NSGA-II takes their place in the other stages. Raises a ValueError that
     names the stage if the population does not fit in memory.
     """
+    settings = stage.settings
     population = settings.population
     what = f"{name}: a population of {population:,} strings of {stage.n_var:,}"
     # Besides its entries a string takes about 1,000 bytes: objectives, digests and the values that are looked up.
@@ -752,12 +731,9 @@ def search_arguments(
             )
         operators["sampling"] = BinaryRandomSampling()
     elif settings.initial is not None:  # the repair brings it within the limits of the stage
-        initial = (
-            settings.initial
-            if isinstance(settings.initial, Sampling)
-            else np.asarray(settings.initial)
-        )
-        if isinstance(initial, np.ndarray):
+        initial = settings.initial
+        if not isinstance(initial, Sampling):
+            initial = np.asarray(initial)
             if initial.shape[1:] != (stage.n_var,) or not len(initial):
                 raise ValueError(
                     f"{name}: initial must have shape (n_individuals, {stage.n_var}), not {initial.shape}"

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from moocore import is_nondominated
@@ -12,30 +13,36 @@ from moerank import evolution
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.evolution.bit_search import first_of_equals
-from moerank.evolution.operators import CROSSOVER, Decay, Form, Importance, Redundancy
 from moerank.kernels.algebra import plus_ridge, ridge_subsets
 from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.mofsrank.instance_selection import evenly_spaced
 from moerank.mofsrank.limits import UNLIMITED, FeatureStrings
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike, errors_of
-from moerank.mofsrank.settings import FEATURE_DEFAULTS, Limits, LimitsSection
+from moerank.mofsrank.settings import (
+    FeatureSelectionSettings,
+    Limits,
+    LimitsSection,
+    settings_with,
+)
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import (
-    AdditiveRLS,
     AnyRanker,
     FitnessBackend,
     Population,
-    RankRLS,
     as_backend,
     nested_masks,
 )
 from moerank.rankers.importance import single_feature_values
-from moerank.rankers.population import of_weights, side_by_side, train_population
+from moerank.rankers.population import (
+    of_weights,
+    side_by_side,
+    train_population,
+)
 from moerank.scikit_learn import ConvergenceWarning
 from moerank.selectors.best_subset import BestSubset
 from moerank.training.masks import Unit
-from moerank.training.pair_moments import TARGETS, UNIT, PairMoments, backward_path, forward_path
+from moerank.training.pair_moments import UNIT, PairMoments, backward_path, forward_path
 
 # Features of a random string at the start, and for the backward path. Both take seconds at this size.
 MOST_AT_FIRST = 1_000
@@ -49,26 +56,24 @@ class FeatureSelection(Stage):
 
     Parameters
     ----------
-    train, backend, metric, crossover, mutation, workers
-        See `InstanceSelection`; `mutation` is the basic probability pm of the adaptive mutation.
+    train, backend, metric, workers
+        See `InstanceSelection`.
     pair_masks : ndarray of bool, shape (n_subsets, n_units), optional
         Instance subsets of the first stage; None trains on all pairs.
+    settings : FeatureSelectionSettings, optional
+        Probabilities of crossover and mutation, the bits, and the reading of equations (3) to (6); `mutation` is the
+        basic probability pm of the adaptive mutation. Each setting can also be a keyword argument, such as
+        ``by_group=True``. With `by_group` the importance of a group is that of its best feature, its redundancy the sum
+        of those of its features.
     unit : {"pair", "document", "query"}, default "pair"
         Unit of the columns of `pair_masks`.
     objectives : sequence of str or Objective, default ("features", "error")
     limits : Limits or mapping, optional
         Limits that every string keeps. The repair of `operators` enforces them, and other strings are refused. Costs
         and groups of the limits replace those of `train`.
-    by_group : bool, default False
-        A bit stands for all features of a group in the costs of `train`. The importance of a group is that of its best
-        feature, its redundancy the sum of those of its features.
     adaptive : bool, default True
         Adaptive mutation, equations (3)–(6): important features are added, redundant ones are removed. False is the
         plain bit flip.
-    form, decay : str
-        The reading of equations (3)–(4) and of the factor α(t); see `AdaptiveBitFlip`.
-    importance, redundancy : str
-        The reading of equations (5) and (6); see `importance_degrees` and `redundancy_degrees`.
 
     Notes
     -----
@@ -92,29 +97,27 @@ class FeatureSelection(Stage):
            [3., 2.]])
     """
 
+    settings: FeatureSelectionSettings
+
     def __init__(
         self,
         train: RankingData,
         backend: FitnessBackend | AnyRanker | None = None,
         metric: Metric | None = None,
         pair_masks: Mask | None = None,
+        settings: FeatureSelectionSettings | None = None,
         *,
         unit: Unit = "pair",
         objectives: Sequence[ObjectiveLike] = FRONT,
         limits: Limits | Mapping[str, object] = UNLIMITED,
-        by_group: bool = FEATURE_DEFAULTS.by_group,
         adaptive: bool = True,
-        form: Form = FEATURE_DEFAULTS.form,
-        decay: Decay = FEATURE_DEFAULTS.decay,
-        importance: Importance = FEATURE_DEFAULTS.importance,
-        redundancy: Redundancy = FEATURE_DEFAULTS.redundancy,
-        crossover: float = CROSSOVER,
-        mutation: float | None = None,
         workers: int = 1,
+        **keywords: Any,
     ) -> None:
         train.require_pairs()
+        settings = settings_with(FeatureSelectionSettings, settings, keywords)
         limits = limits if isinstance(limits, Limits) else Limits(**limits)
-        self.strings: FeatureStrings = FeatureStrings(train, limits, by_group=by_group)
+        self.strings: FeatureStrings = FeatureStrings(train, limits, by_group=settings.by_group)
         train, n_bits, n_features = self.strings.data, self.strings.n_bits, train.n_features
         backend = as_backend(backend)
         # A backend with many columns per feature has a smaller limit.
@@ -128,8 +131,7 @@ class FeatureSelection(Stage):
             metric,
             n_bits,
             objectives,
-            crossover,
-            mutation,
+            settings,
             workers,
             n_counted=n_features,
             vtype=bool,
@@ -138,14 +140,11 @@ class FeatureSelection(Stage):
         self._subsets = [None] if pair_masks is None else list(pair_masks)
         self.unit = unit
         self.adaptive = adaptive
-        self.form = form
-        self.decay = decay
-        self.importance = importance
-        self.redundancy = redundancy
 
     def operators(self) -> evolution.Operators:
         """Return uniform subset sizes, uniform crossover, (adaptive) bit flips and elimination of equal strings."""
-        mutation: Mutation = evolution.SparseBitFlip(self.mutation)
+        settings = self.settings
+        mutation: Mutation = evolution.SparseBitFlip(settings.mutation)
         if self.adaptive:
             values = single_feature_values(self.train, self.metric).max(
                 axis=0
@@ -154,15 +153,15 @@ class FeatureSelection(Stage):
             np.maximum.at(accuracy, self.strings.bit_of, values)
             bit_of = self.strings.bit_of if self.n_var < self.train.n_features else None
             mutation = evolution.AdaptiveBitFlip(
-                evolution.importance_degrees(accuracy, self.importance),
-                evolution.redundancy_degrees(self.train, self.redundancy, bit_of),
-                self.form,
-                self.decay,
-                self.mutation,
+                evolution.importance_degrees(accuracy, settings.importance),
+                evolution.redundancy_degrees(self.train, settings.redundancy, bit_of),
+                settings.form,
+                settings.decay,
+                settings.mutation,
             )
         return {
             "sampling": evolution.SubsetSizeSampling(self.most_ones),
-            "crossover": evolution.UniformCrossover(self.crossover),
+            "crossover": evolution.UniformCrossover(settings.crossover),
             "mutation": mutation,
             "repair": self.strings.repair(),
             "eliminate_duplicates": evolution.DigestDuplicates(),
@@ -171,15 +170,14 @@ class FeatureSelection(Stage):
     def starting_strings(self, n: int) -> Mask:
         """Return at most `n` nested strings to start a search from, by ridge regression on all pairs.
 
-        The first half is the beginning of the forward path, from one feature on; that of `AdditiveRLS` adds its step
-        functions. The others are spread evenly over the backward path, up to 1,000 features. The pair loss of RankRLS
-        is its own regression; for other backends alpha is a hundredth of tr(G) / n_features. O(n_features³) time; no
-        metric is measured.
+        The first half is the beginning of the forward path, from one feature on; a backend may have its own. The others
+        are spread evenly over the backward path, up to 1,000 features. A backend that is such a regression has its own
+        alpha; for others it is a hundredth of tr(G) / n_features. O(n_features³) time; no metric is measured.
         """
         A, b = self._ridge_system()
         half = min(n // 2, self.train.n_features, self.most_at_first)
-        additive = isinstance(self.backend, AdditiveRLS)
-        path = self.backend.forward_path(self.train, half) if additive else forward_path(A, b, half)
+        own_path = getattr(self.backend, "forward_path", None)
+        path = own_path(self.train, half) if own_path else forward_path(A, b, half)
         forward = self._strings_of(path)[:half]
         if self.train.n_features > MOST_AT_FIRST or n <= half:
             return forward
@@ -196,14 +194,9 @@ class FeatureSelection(Stage):
     def _ridge_system(self) -> tuple[Matrix, Vector]:
         """Return G + alpha I and the moment of all pairs."""
         moments = PairMoments.of(self.train)
-        if isinstance(self.backend, RankRLS) and self.backend.loss == "pair":
-            alpha, target = self.backend.alpha, TARGETS[self.backend.target]
-        else:
-            # The trace is 0 if all features are denormal, because their squares vanish.
-            alpha, target = (
-                0.01 * float(np.trace(moments.gram)) / self.train.n_features or 1.0,
-                UNIT,
-            )
+        # The trace is 0 if all features are denormal, because their squares vanish.
+        usual = 0.01 * float(np.trace(moments.gram)) / self.train.n_features or 1.0, UNIT
+        alpha, target = getattr(self.backend, "ridge", None) or usual
         return plus_ridge(moments.gram, alpha), moments.moment(target)
 
     def pareto_front(self) -> Matrix | None:
@@ -268,9 +261,8 @@ class FeatureSelection(Stage):
     @cached_property
     def _systems(self) -> tuple[Matrix, Matrix] | None:
         """The normal equations on each instance subset, if the backend solves such."""
-        if type(self.backend) is not RankRLS:  # a subclass may train in another way
-            return None
-        return self.backend.systems(self.train, self._subsets, self.unit, self.workers)
+        systems = getattr(self.backend, "systems", None)
+        return systems and systems(self.train, self._subsets, self.unit, self.workers)
 
     def _train(self, masks: Mask) -> Population:
         """Train each feature mask on each instance subset; the rankers of a mask stand side by side."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +17,10 @@ from moerank.evolution import (
     SparseBitFlip,
     UniformCrossover,
 )
-from moerank.evolution.operators import CROSSOVER, DENSITY
 from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike
+from moerank.mofsrank.settings import InstanceSelectionSettings, settings_with
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import (
     AnyRanker,
@@ -29,7 +30,6 @@ from moerank.rankers import (
     side_by_side,
     train_population,
 )
-from moerank.rankers.base import Trainer
 from moerank.training.masks import Unit, n_ones
 
 MOST_PAIRS = 1_000_000  # for which a bit stands for a pair by default
@@ -54,13 +54,12 @@ class InstanceSelection(Stage):
         with "query" if its query is.
     objectives : sequence of str or Objective, default ("pairs", "error")
         Minimised; see `moerank.mofsrank.objectives`.
-    crossover, mutation : float
-        See `Stage`.
-    density : (float, float), default (0.05, 0.5)
-        Range of the shares of ones in the initial population, drawn log-uniformly. The search hardly lowers them
-        afterwards, so the lower end decides how few pairs are kept.
     workers : int, default 1
         Threads; the result does not depend on it.
+    settings : InstanceSelectionSettings, optional
+        Probabilities of crossover and mutation, and the range `density` of the shares of ones in the initial
+        population, (0.05, 0.5), drawn log-uniformly. The search hardly lowers them afterwards, so the lower end decides
+        how few pairs are kept. Each setting can also be a keyword argument, such as ``density=(0.02, 0.1)``.
 
     Notes
     -----
@@ -84,18 +83,19 @@ class InstanceSelection(Stage):
            [3., 0.]])
     """
 
+    settings: InstanceSelectionSettings
+
     def __init__(
         self,
         train: RankingData,
         backend: FitnessBackend | AnyRanker | None = None,
         metric: Metric | None = None,
+        settings: InstanceSelectionSettings | None = None,
         *,
         unit: Unit = "pair",
         objectives: Sequence[ObjectiveLike] = ("pairs", "error"),
-        density: tuple[float, float] = DENSITY,
-        crossover: float = CROSSOVER,
-        mutation: float | None = None,
         workers: int = 1,
+        **keywords: Any,
     ) -> None:
         train.require_pairs()
         n_units = {"pair": train.n_pairs, "document": train.n_documents, "query": train.n_queries}
@@ -106,24 +106,19 @@ class InstanceSelection(Stage):
             metric,
             n_units[unit],
             objectives,
-            crossover,
-            mutation,
+            settings_with(InstanceSelectionSettings, settings, keywords),
             workers,
             vtype=bool,
         )
         self.unit = unit
-        self.density = density
-        self.packs = (
-            unit == "pair"
-            and getattr(type(self.backend), "fit_population", None) is Trainer.fit_population
-        )
+        self.packs = unit == "pair" and getattr(self.backend, "takes_packed", False)
 
     def operators(self) -> Operators:
         """Return sparse sampling, uniform crossover, bit flips and elimination of equal strings by digest."""
         return {
-            "sampling": DensitySampling(*self.density),
-            "crossover": UniformCrossover(self.crossover),
-            "mutation": SparseBitFlip(self.mutation),
+            "sampling": DensitySampling(*self.settings.density),
+            "crossover": UniformCrossover(self.settings.crossover),
+            "mutation": SparseBitFlip(self.settings.mutation),
             "eliminate_duplicates": DigestDuplicates(),
         }
 

@@ -25,13 +25,15 @@ from moerank.checks import check_not_negative, unknown
 from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import ROUNDING, known_costs
 from moerank.data.folds import of_queries
+from moerank.data.inputs import column_of
 from moerank.identity import digest
 from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.kernels.threads import VECTOR, in_pieces
 from moerank.metrics import Metric
 from moerank.rankers.model import is_own
+from moerank.rankers.population import on_wider_table
 from moerank.solvers import is_code, load_code, plugins
-from moerank.training.pair_moments import PairMoments
+from moerank.training.pair_moments import UNIT, PairMoments
 from moerank.verdict import Decision, short
 
 if TYPE_CHECKING:  # pandas takes long to load
@@ -52,10 +54,13 @@ class Objective(ABC):
         Name in problem files, tables and columns.
     title : str
         Title of the axis of a figure.
+    log_axis : bool, default False
+        Whether the axis is logarithmic.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
+    log_axis: ClassVar[bool] = False
 
     @abstractmethod
     def values(self, candidates: Candidates) -> NDArray[np.number]:
@@ -65,12 +70,14 @@ class Objective(ABC):
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """Return the smallest and largest possible value, for strings of `n_var` entries.
 
+        `data` have the features of the search, or all features of a table; find them by name.
         Hypervolumes are shares of the box between them. Empty or infeasible individuals score the upper bound plus one,
         so a stage refuses values outside the bounds.
         """
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
+        parameters = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({parameters})"
 
 
 ObjectiveLike: TypeAlias = str | Objective
@@ -81,45 +88,81 @@ ObjectiveLike: TypeAlias = str | Objective
 class Candidates:
     """Rankers on a data set, for objectives; each quantity is measured when it is first read.
 
+    A search leaves out features that no ranker may use or that change none. Objectives see the columns of your table
+    nevertheless: `uses`, `feature_mask` and `population` are about all of its features.
+
     Parameters
     ----------
     data : RankingData
+        The documents, with the features of the search; find these by name.
     metric : Metric
-    feature_mask : ndarray of bool, shape (n_candidates, n_features)
-        The features of each ranker.
-    population : Population
-        The rankers.
+    _feature_mask : ndarray of bool, shape (n_candidates, n_features)
+        The features of `data` that each ranker uses.
+    _population : Population
+        The rankers on the features of `data`.
     measured_errors : ndarray, shape (n_candidates,), optional
         1 − metric of each ranker on `data`, if it was measured before.
     n_pairs : ndarray of int, shape (n_candidates,), optional
         Number of preference pairs of each ranker, if they have their own pairs.
     backend : fitness backend, optional
         The backend of the rankers, for objectives that train another ranker with it, such as "risk".
+    table_names : tuple of str
+        Names of the features of your table.
     workers : int, default 1
         Threads that measure the rankers.
     """
 
     data: RankingData
     metric: Metric
-    feature_mask: Mask
-    population: rankers.Population
+    _feature_mask: Mask
+    _population: rankers.Population
     _: KW_ONLY
     measured_errors: Vector | None = None
     n_pairs: Integers | None = None
     backend: rankers.FitnessBackend | None = None
+    table_names: tuple[str, ...]
     workers: int = 1
+
+    def __len__(self) -> int:
+        return len(self._feature_mask)
+
+    def uses(self, features: Sequence[str | int]) -> Mask:
+        """Return which candidates use these features of your table, shape (n_candidates, n_given).
+
+        Parameters
+        ----------
+        features : sequence of str or int
+            Names of features, or columns of the table, counted from 0. A ValueError names one that does not exist.
+        """
+        columns = [column_of(feature, self.table_names, "uses") for feature in features]
+        return self.feature_mask[:, columns]
+
+    @property
+    def _columns(self) -> Mask:
+        """The features of the table that the search has, shape (n_features,)."""
+        return np.isin(self.table_names, self.data.feature_names)
+
+    @cached_property
+    def feature_mask(self) -> Mask:
+        """The features of your table that each candidate uses, shape (n_candidates, n_features)."""
+        return on_wider_table(self._feature_mask, self._columns)
+
+    @cached_property
+    def population(self) -> rankers.Population:
+        """The rankers on the columns of your table."""
+        return rankers.on_all_columns(self._population, self._columns)
 
     @cached_property
     def errors(self) -> Vector:
         """Return 1 − metric of each ranker on the data, shape (n_candidates,)."""
         if self.measured_errors is not None:
             return self.measured_errors
-        return errors_of(self.data, self.metric, self.population, workers=self.workers)
+        return errors_of(self.data, self.metric, self._population, workers=self.workers)
 
     @cached_property
     def per_query(self) -> Matrix:
         """Return the metric of each query, shape (n_queries, n_candidates)."""
-        return values_of(self.data, self.metric, self.population, workers=self.workers)
+        return values_of(self.data, self.metric, self._population, workers=self.workers)
 
 
 class Features(Objective):
@@ -130,7 +173,7 @@ class Features(Objective):
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         """See `Objective`."""
-        return np.count_nonzero(candidates.feature_mask, axis=1)
+        return np.count_nonzero(candidates._feature_mask, axis=1)
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """See `Objective`."""
@@ -176,10 +219,11 @@ class Cost(Objective):
 
     name = "cost"
     title = "Cost"
+    log_axis = True
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         """See `Objective`."""
-        return self._of(candidates.data).sums(candidates.feature_mask)
+        return self._of(candidates.data).sums(candidates._feature_mask)
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """See `Objective`."""
@@ -255,18 +299,14 @@ class Loss(Objective):
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         """See `Objective`."""
-        backend, W = candidates.backend, candidates.population.coefs
-        if (
-            W is None
-            or not isinstance(backend, rankers.RankRLS)
-            or (backend.loss, backend.target) != ("pair", "unit")
-        ):
+        W, ridge = candidates._population.coefs, getattr(candidates.backend, "ridge", None)
+        if W is None or ridge is None or ridge[1] != UNIT:
             raise ValueError(
                 'the objective "loss" needs the backend RankRLS with loss="pair" and target="unit"'
             )
         moments = PairMoments.of(candidates.data)
         return np.asarray(
-            1.0 - 2.0 * W @ moments.unit + ((W @ moments.gram + backend.alpha * W) * W).sum(axis=1)
+            1.0 - 2.0 * W @ moments.unit + ((W @ moments.gram + ridge[0] * W) * W).sum(axis=1)
         )
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
@@ -317,11 +357,7 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
     if not read:
         raise ValueError("objectives: a search needs at least one")
     for objective in read:
-        if not (
-            hasattr(objective, "name")
-            and hasattr(objective, "values")
-            and hasattr(objective, "bounds")
-        ):
+        if not all(hasattr(objective, name) for name in ("name", "values", "bounds")):
             raise ValueError(f"objectives: {objective!r} is neither a name nor an Objective")
     names = [objective.name for objective in read]
     if len(set(names)) < len(names):
@@ -346,7 +382,7 @@ def values_in_bounds(
     """Return the values of candidates; a ValueError unless those of a user's objective are numbers in its bounds."""
     values = objective.values(candidates)
     if not is_own(objective):
-        values, n, (low, high) = np.asarray(values), len(candidates.feature_mask), bounds.tolist()
+        values, n, (low, high) = np.asarray(values), len(candidates), bounds.tolist()
         wrong: Any = [f"{values.dtype} of shape {values.shape}"]
         if values.shape == (n,) and values.dtype.kind in "biuf":
             rounding = ROUNDING * (high - low)
@@ -379,9 +415,11 @@ def errors_of(
         def errors(rows: Integers) -> Vector:
             # Tables are scored a few at a time, because the scores of many take much memory.
             n = VECTOR if isinstance(population, rankers.TablePopulation) else max(len(rows), 1)
-            parts = [population.take(rows[begin : begin + n]) for begin in range(0, len(rows), n)]
-            means = [metric.batch(data, rankers.scores_on(part, data)) for part in parts]
-            return 1.0 - np.concatenate([np.empty(0), *means])
+            means = [np.empty(0)]
+            for begin in range(0, len(rows), n):
+                part = population.take(rows[begin : begin + n])
+                means.append(metric.batch(data, rankers.scores_on(part, data)))
+            return 1.0 - np.concatenate(means)
 
         return np.concatenate(in_pieces(errors, np.arange(len(population)), workers))
     return 1.0 - metric.mean_of_linear(data, population.coefs, workers=workers)
@@ -414,11 +452,9 @@ class Front:
 
     def on_all_columns(self, columns: Mask) -> Front:
         """Return the front over all features, for one over the features of the mask `columns`."""
-        feature_mask = np.zeros((len(self.F), len(columns)), np.bool_)
-        feature_mask[:, columns] = self.feature_mask
         return replace(
             self,
-            feature_mask=feature_mask,
+            feature_mask=on_wider_table(self.feature_mask, columns),
             population=rankers.on_all_columns(self.population, columns),
         )
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 import pydantic
@@ -198,7 +198,8 @@ class Limits(LimitsSection):
         ]
 
 
-Counted: TypeAlias = Literal["weights", "bits"]  # what an ensemble counts as its features
+Probability = Annotated[float, pydantic.Field(ge=0, le=1)]
+ShareOfOnes = Annotated[float, pydantic.Field(gt=0, le=1)]
 
 
 class StageSettings(Section):
@@ -229,8 +230,8 @@ class StageSettings(Section):
     population: Annotated[int, at_least(2)] = 100
     generations: Annotated[int, at_least(1)] = 100
     termination: Annotated[object, _checked_by(_check_termination, list[str | int]), AsJson] = None
-    crossover: Annotated[float, pydantic.Field(ge=0, le=1)] = CROSSOVER
-    mutation: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None
+    crossover: Probability = CROSSOVER
+    mutation: Probability | None = None
     eliminate_duplicates: bool = True
     repair: bool = True
     initial: SkipJsonSchema[Annotated[object, AsJson]] = None
@@ -260,9 +261,7 @@ class InstanceSelectionSettings(StageSettings):
 
     generations: Annotated[int, at_least(1)] = 50
     unit: Literal["auto", "pair", "document", "query"] = "auto"
-    density: tuple[
-        Annotated[float, pydantic.Field(gt=0, le=1)], Annotated[float, pydantic.Field(gt=0, le=1)]
-    ] = DENSITY
+    density: tuple[ShareOfOnes, ShareOfOnes] = DENSITY
     max_subsets: Annotated[int, at_least(1)] = 10
     include_all: bool = True
 
@@ -303,7 +302,7 @@ class EnsembleSettings(StageSettings):
 
     keep_members: bool = True
     inject: bool = False
-    count: Counted = "weights"
+    count: Literal["weights", "bits"] = "weights"
 
 
 STAGE_SETTINGS: dict[str, type[StageSettings]] = {
@@ -311,9 +310,6 @@ STAGE_SETTINGS: dict[str, type[StageSettings]] = {
     "feature_selection": FeatureSelectionSettings,
     "ensemble": EnsembleSettings,
 }
-
-# Defaults of the arguments that these stages share with their settings.
-FEATURE_DEFAULTS, ENSEMBLE_DEFAULTS = FeatureSelectionSettings(), EnsembleSettings()
 
 STAGES = tuple(STAGE_SETTINGS)  # in their order, as sections and arguments
 
@@ -341,8 +337,8 @@ SEARCH_DEFAULTS = SearchSettings()
 class Settings(SearchSettings):
     """Checked arguments of `MOFSRank`, with None for a stage that is left out, and a drawn seed if none is given."""
 
-    backend: Annotated[FitnessBackend, AsJson]
-    metric: Annotated[Metric, AsJson]
+    backend: FitnessBackend
+    metric: Metric
     instance_selection: InstanceSelectionSettings | None
     feature_selection: FeatureSelectionSettings
     ensemble: EnsembleSettings | None
@@ -489,27 +485,39 @@ def merged_settings(
     >>> merged_settings({"ensemble": {"population": 50}}, {"ensemble__generations": 5, "final": "knee"})
     {'final': 'knee', 'ensemble': {'population': 50, 'generations': 5}}
     """
-    merged = {
-        name: value
-        for name, value in changes.items()
-        if name.partition("__")[0] not in NESTED or name in NESTED
-    }
-    for name, value in changes.items():
+    merged: dict[str, object] = {}
+    for name, value in sorted(changes.items(), key=lambda change: "__" in change[0]):
         outer, _, key = name.partition("__")
         current = merged.get(outer, parameters.get(outer, ()))
-        if outer in NESTED and key:
-            if key not in NESTED[outer].model_fields:
-                raise ValueError(unknown(f"setting of {outer}", key, NESTED[outer].model_fields))
-            if current is False:
+        if not key or outer not in NESTED:
+            if key and current is None:
+                remedy = f"set {outer} itself"
                 raise ValueError(
-                    f"{name}: the stage is left out ({outer}=False), and has no settings; set {outer}=True as well"
+                    f"{name}: {outer} is None, and so has no parameters of its own; {remedy}"
                 )
-            merged[outer] = {**given_settings(current), key: value}
-        elif key and current is None:
-            raise ValueError(
-                f"{name}: {outer} is None, and so has no parameters of its own; set {outer} itself"
-            )
+            merged[name] = value
+            continue
+        if key not in NESTED[outer].model_fields:
+            raise ValueError(unknown(f"setting of {outer}", key, NESTED[outer].model_fields))
+        if current is False:
+            reason = f"the stage is left out ({outer}=False), and has no settings"
+            raise ValueError(f"{name}: {reason}; set {outer}=True as well")
+        merged[outer] = {**given_settings(current), key: value}
     return merged
+
+
+StageSettingsT = TypeVar("StageSettingsT", bound=StageSettings)
+
+
+def settings_with(
+    kind: type[StageSettingsT], settings: object, keywords: Mapping[str, object]
+) -> StageSettingsT:
+    """Return settings of a stage, by default the default ones, with keywords in place of some of them."""
+    for name in keywords:
+        if name not in kind.model_fields:
+            raise TypeError(unknown("argument", name, kind.model_fields))
+    with refusing(_sentence):
+        return kind.model_validate({**given_settings(settings), **keywords})
 
 
 def given_settings(settings: object) -> dict[str, Any]:

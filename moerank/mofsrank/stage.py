@@ -9,10 +9,10 @@ import numpy as np
 from pymoo.core.problem import Problem
 
 from moerank.arrays import Array, Mask, Matrix, Vector
-from moerank.checks import cap_workers, check_at_least, check_share
+from moerank.checks import cap_workers, check_at_least
 from moerank.data import RankingData
 from moerank.evolution import Operators
-from moerank.evolution.operators import CROSSOVER, new_rows, row_digests
+from moerank.evolution.operators import new_rows, row_digests
 from moerank.metrics import NDCG, Metric
 from moerank.mofsrank.dask_slices import Slices
 from moerank.mofsrank.limits import FeatureStrings
@@ -23,6 +23,7 @@ from moerank.mofsrank.objectives import (
     read_objectives,
     values_in_bounds,
 )
+from moerank.mofsrank.settings import StageSettings
 from moerank.rankers import FitnessBackend, Population
 
 
@@ -30,10 +31,10 @@ class Stage(Problem):  # type: ignore[misc]
     """A pymoo problem that minimises objectives over strings of `n_var` entries.
 
     A subclass trains the rankers of the strings (`_candidates`) and gives the operators that suit them (`operators`).
-    `crossover` is the probability p_c that two parents are crossed, `mutation` the probability p_m that an entry of a
-    string changes, by default 1 / n_var. `workers` threads share a batch; the objective values are the same to the bit
-    for any number. With `slices` a cluster measures the batches. `n_counted` is the largest count of an objective, by
-    default `n_var`. `settings` are passed on to pymoo, such as ``vtype`` or bounds.
+    `settings` has the probabilities of the operators and what else the stage needs; keywords of a stage are shorthand
+    for it. `workers` threads share a batch; the objective values are the same to the bit for any number. With `slices`
+    a cluster measures the batches. `n_counted` is the largest count of an objective, by default `n_var`. `variables`
+    are passed on to pymoo, such as ``vtype`` or bounds.
     """
 
     def __init__(
@@ -43,27 +44,23 @@ class Stage(Problem):  # type: ignore[misc]
         metric: Metric | None,
         n_var: int,
         objectives: Sequence[ObjectiveLike],
-        crossover: float = CROSSOVER,
-        mutation: float | None = None,
-        workers: int = 1,
+        settings: StageSettings,
+        workers: int,
         *,
         n_counted: int | None = None,
-        **settings: object,
+        **variables: object,
     ) -> None:
         check_at_least(1, workers=workers)
-        check_share(zero=True, crossover=crossover, mutation=mutation or 0.0)
-        self.crossover = crossover
-        self.mutation = mutation
+        self.settings = settings
         self.train = train
+        self.table_names = train.table_names  # of the user, to which objectives refer
         self.backend: Any = backend  # None in an Ensemble alone
         self.metric = metric or NDCG(10)
         self.objectives = read_objectives(objectives)
-        super().__init__(n_var=n_var, n_obj=len(self.objectives), requires_kwargs=True, **settings)
+        super().__init__(n_var=n_var, n_obj=len(self.objectives), requires_kwargs=True, **variables)
         self.workers = cap_workers(workers)
-        most = n_var if n_counted is None else n_counted
-        self.bounds_of_objectives = np.array(
-            [bounds_of(entry, train, most) for entry in self.objectives], np.float64
-        ).T
+        bounds = [bounds_of(entry, train, n_counted or n_var) for entry in self.objectives]
+        self.bounds_of_objectives = np.array(bounds, np.float64).T
         self._cached: dict[bytes, Vector] = {}
         self.slices: Slices | None = None
 
@@ -170,6 +167,7 @@ class Stage(Problem):  # type: ignore[misc]
             feature_mask,
             rankers,
             backend=self.backend,
+            table_names=self.table_names,
             workers=self.workers,
             **measured,
         )

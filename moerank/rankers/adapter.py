@@ -18,7 +18,12 @@ from moerank.rankers import population
 from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import RankingEstimator
 from moerank.rankers.model import Forest, finite_scores, linear_weights
-from moerank.rankers.population import AnyRanker, FitnessBackend, FittedPopulation, Population
+from moerank.rankers.population import (
+    AnyRanker,
+    FitnessBackend,
+    FittedPopulation,
+    Population,
+)
 from moerank.rankers.rank_rls import RankRLS
 from moerank.scikit_learn import BaseEstimator, clone
 from moerank.solvers import make_backend, read_solver

@@ -624,6 +624,11 @@ class Trainer(Ranker, Generic[Trained]):
         arguments.refuse_weights(train, self)
         return self._train(train, read_masks(train, pair_mask, feature_mask, unit), start)
 
+    @property
+    def takes_packed(self) -> bool:
+        """Whether rows of pairs may be packed: True unless a subclass reads the masks by itself."""
+        return type(self).fit_population is Trainer.fit_population
+
     def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Trained:
         """Return the trained rankers of a population."""
         raise TypeError(f"{type(self).__name__} does not implement _train")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 
@@ -143,6 +143,16 @@ class LambdaMART(TreeRanker):
             for entry in self.default_grid(train)
             if entry["learning_rate"] == self.learning_rate and entry["n_trees"] <= MAX_SHORT_TREES
         ]
+
+    def tune_to_serve(
+        self,
+        train: RankingData,
+        validation: RankingData,
+        **arguments: Any,
+    ) -> Self:
+        """Return a clone tuned on `short_grid`, with the own number of trees, which `stopped` chooses for each set."""
+        tuned = self.tune(train, validation, self.short_grid(train), **arguments)
+        return tuned.set_params(n_trees=self.n_trees)
 
     def stopped(
         self, train: RankingData, validation: RankingData, metric: Metric | str | None = None

@@ -36,7 +36,24 @@ class Scorer(Protocol):
 
 @runtime_checkable
 class FitnessBackend(Protocol):
-    """A ranker that can train a whole population at once, which is all that the search needs."""
+    """A ranker that can train a whole population at once, which is all that the search needs.
+
+    Notes
+    -----
+    A backend may also have these attributes, which the search uses if they are there and not None:
+
+    ``takes_packed``
+        True if rows of a `pair_mask` of pairs may be packed by ``np.packbits``.
+    ``ridge``
+        The tuple (alpha, target) of a ridge regression on the differences of preference pairs, see `Target`. The search
+        starts from the paths of this regression, and the objective "loss" is its loss.
+    ``forward_path(train, n_steps)``
+        The first features in the order in which they should enter; by default those of the ridge regression.
+    ``systems(train, subsets, unit, workers)``
+        The normal equations on each subset of units, for `ridge_subsets`, if solving them is the whole training.
+    ``judge_of_instances(train, unit)``
+        The backend that takes its place in the first stage, which `MOFSRank` then leaves out by default.
+    """
 
     def fit_population(
         self,
@@ -347,7 +364,7 @@ def train_population(
         if "unit" in signature(backend.fit_population).parameters:
             masks["unit"] = unit
         else:
-            masks["pair_mask"] = _pairs_of_units(train, masks["pair_mask"], unit)
+            masks["pair_mask"] = pairs_of_units(train, masks["pair_mask"], unit)
     result: Any = backend.fit_population(train, **masks)
     if isinstance(result, LinearPopulation | FittedPopulation | TablePopulation):
         return result
@@ -371,7 +388,7 @@ def of_weights(W: Matrix) -> LinearPopulation:
     return LinearPopulation(W if finite.all() else np.where(finite, W, 0.0))
 
 
-def _pairs_of_units(train: RankingData, mask: Mask, unit: Unit) -> Mask:
+def pairs_of_units(train: RankingData, mask: Mask, unit: Unit) -> Mask:
     """Return the pairs that each row of documents or queries keeps, shape (…, n_pairs)."""
     n_pairs, n_strings = train.n_pairs, len(np.atleast_2d(mask))
     check_room(

@@ -109,8 +109,13 @@ class RankRLS(Backend):
 
     def systems(
         self, train: RankingData, subsets: Sequence[Mask | None], unit: Unit, workers: int
-    ) -> Systems:
-        """Return the normal equations on each subset of units, for `ridge_subsets`; the threads share the subsets."""
+    ) -> Systems | None:
+        """Return the normal equations on each subset of units, for `ridge_subsets`; the threads share the subsets.
+
+        None for a subclass, which may train in another way.
+        """
+        if type(self) is not RankRLS:
+            return None
         self._check_parameters()
 
         def systems_of(piece: Sequence[Mask | None]) -> list[Any]:
@@ -118,6 +123,11 @@ class RankRLS(Backend):
 
         A, b = zip(*chain.from_iterable(in_pieces(systems_of, subsets, workers, 1)), strict=True)
         return np.concatenate(A), np.concatenate(b)
+
+    @property
+    def ridge(self) -> tuple[float, Target] | None:
+        """Alpha and the target of the pair loss; None for the query loss."""
+        return (self.alpha, self._target) if self.loss == "pair" else None
 
     @property
     def _target(self) -> Target:

@@ -95,7 +95,7 @@ class FeaturesSection(LimitsSection):
         except ValueError as error:
             raise ValueError(f"[features] {error}") from None
         return (
-            train.with_features(allowed),
+            train.with_features(allowed).within_table(train.table_names),
             validation.with_features(allowed),
             test.with_features(allowed),
         ), limits

@@ -134,7 +134,13 @@ class Measure:
         }
         errors = 1.0 - means["train"][metric.name]
         candidates = Candidates(
-            train, metric, feature_mask, population, measured_errors=errors, backend=self.backend
+            train,
+            metric,
+            feature_mask,
+            population,
+            table_names=train.table_names,
+            measured_errors=errors,
+            backend=self.backend,
         )
         objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
         intervals = self._intervals(tables["test"][metric.name])
@@ -532,10 +538,8 @@ def _as_run(problem: Problem, solver: Solver) -> Json:
         solvers.code_is_allowed() or not solvers.is_code(name)
     ):
         backend = solvers.solver_entry(name)
-        if backend is not None and hasattr(
-            backend.kind, "judge_of_instances"
-        ):  # MOFSRank leaves the stage out
-            del settings["instance_selection"]
+        if backend is not None and hasattr(backend.kind, "judge_of_instances"):
+            del settings["instance_selection"]  # MOFSRank leaves the stage out
     return settings
 
 

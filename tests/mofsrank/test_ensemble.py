@@ -88,5 +88,5 @@ def test_bits_count_as_the_paper_counts_them(small_data, coefs):
         stage = Ensemble(small_data, coefs, NDCG(5), count=count)
         assert stage.evaluate(string)[0, 0] == expected
         assert stage.feature_mask(string).sum() == expected
-    with pytest.raises(ValueError, match="count must be one of 'weights', 'bits', not 'ones'"):
+    with pytest.raises(ValueError, match="count should be 'weights' or 'bits', not 'ones'"):
         Ensemble(small_data, coefs, count="ones")

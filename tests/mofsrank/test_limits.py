@@ -340,7 +340,7 @@ def test_an_included_feature_counts_at_weight_0(fold):
     ],
 )
 def test_what_cannot_be_kept_is_refused_before_the_search(fold, limits, message, monkeypatch):
-    monkeypatch.setattr("moerank.mofsrank.estimator._tuned", lambda *_: pytest.fail("the search has begun"))
+    monkeypatch.setattr("moerank.mofsrank.estimator.StagedSearch", lambda *_: pytest.fail("the search has begun"))
     with pytest.raises(ValueError, match=message):
         MOFSRank(**SMALL, limits=limits).fit(fold[0])
     with pytest.raises(ValueError, match=message):
