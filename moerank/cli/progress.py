@@ -10,6 +10,7 @@ from rich import progress
 from rich.console import Console
 
 from moerank.cli.messages import is_quiet, printable, remark
+from moerank.solvers import solver_entry
 
 
 def _text(name: str) -> progress.TextColumn:
@@ -110,5 +111,6 @@ def compile_kernels(backends: Iterable[str] | None = None) -> None:
 
     groups = set(GROUPS)
     if backends is not None:
-        groups = {"steps" if name == "additive" else "pairs" for name in backends} | {"front"}
+        kinds = [getattr(solver_entry(name), "kind", None) for name in backends]
+        groups = {getattr(kind, "kernels", "pairs") for kind in kinds} | {"front"}
     compile_ahead(groups, cpu_count(), _compiling)

@@ -7,7 +7,7 @@ import logging
 import platform
 from concurrent.futures import CancelledError
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
 import numpy as np
@@ -20,11 +20,18 @@ from moerank.version import VERSION
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-    from moerank.mofsrank.stage import Stage
-
 CONNECT = 5  # seconds within which a scheduler must answer, and must have a worker
 SECONDS_FOR_A_WORKER = 30  # for which a cluster may be without workers before a search ends
 MOST_TRIES = 10  # number of times that a batch is sent, because workers die
+
+
+class Measurable(Protocol):
+    """A stage, as far as workers need it."""
+
+    n_var: int
+
+    def measure(self, X: Array, /) -> Matrix:
+        """Return the objectives (n, n_objectives) of non-empty individuals."""
 
 
 class Slices:
@@ -35,7 +42,7 @@ class Slices:
     processor is refused, with its address.
     """
 
-    def __init__(self, client: Client, stage: Stage) -> None:
+    def __init__(self, client: Client, stage: Measurable) -> None:
         scheduler: Any = client.scheduler
         self._client = client
         self._address = scheduler.address
@@ -114,10 +121,12 @@ class Slices:
                 future.release()
 
 
-_STAGES: dict[str, Stage] = {}  # the stage that this worker measures, by the name of its search
+_STAGES: dict[
+    str, Measurable
+] = {}  # the stage that this worker measures, by the name of its search
 
 
-def _packed(stage: Stage) -> list[Any]:
+def _packed(stage: Measurable) -> list[Any]:
     """Return a pickled stage and its arrays: Dask tries without end to send the stage to workers that lack a module."""
     from distributed.protocol.pickle import dumps
 

@@ -114,6 +114,7 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     _scale_free = True
     _trained_together = ("alpha",)
     _steadied = staticmethod(steadied)
+    kernels = "steps"
     most_features_at_first: ClassVar[int] = 40
     """Largest number of features in a search's first strings: systems of many columns are slow."""
 

@@ -630,7 +630,7 @@ class Trainer(Ranker, Generic[Trained]):
         return type(self).fit_population is Trainer.fit_population
 
     def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Trained:
-        """Return the trained rankers of a population."""
+        """Return the trained rankers of a population; `listed_pairs` unfolds the masks."""
         raise TypeError(f"{type(self).__name__} does not implement _train")
 
 

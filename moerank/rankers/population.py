@@ -14,7 +14,7 @@ from moerank.kernels.scores import linear_scores
 from moerank.kernels.step_tables import table_scores
 from moerank.rankers.model import Forest, Tree, finite_scores, linear_weights, some_rows
 from moerank.training.bins import Bins
-from moerank.training.masks import Unit
+from moerank.training.masks import Masks, Unit
 
 
 class AnyRanker(Protocol):
@@ -53,6 +53,8 @@ class FitnessBackend(Protocol):
         The normal equations on each subset of units, for `ridge_subsets`, if solving them is the whole training.
     ``judge_of_instances(train, unit)``
         The backend that takes its place in the first stage, which `MOFSRank` then leaves out by default.
+    ``kernels``
+        The group of kernels that it calls, "pairs" by default; see `moerank.kernels.compiled.GROUPS`.
     """
 
     def fit_population(
@@ -386,6 +388,23 @@ def of_weights(W: Matrix) -> LinearPopulation:
     """
     finite = np.isfinite(W).all(axis=1, keepdims=True)
     return LinearPopulation(W if finite.all() else np.where(finite, W, 0.0))
+
+
+def listed_pairs(train: RankingData, masks: Masks) -> Mask:
+    """Return the preference pairs that each individual trains on, shape (n_individuals, n_pairs), as bool.
+
+    For backends whose training lists pairs: it unfolds masks of any unit, packed or not.
+    """
+    units = masks.shared if masks.unit_rows is None else masks.unit_rows
+    if units is None:
+        pairs = np.ones(train.n_pairs, np.bool_)
+    elif masks.unit != "pair":
+        pairs = pairs_of_units(train, units, masks.unit)
+    elif units.dtype == np.bool_:
+        pairs = units
+    else:
+        pairs = np.unpackbits(np.asarray(units), axis=1, count=train.n_pairs).astype(np.bool_)
+    return np.broadcast_to(pairs, (len(masks.features), train.n_pairs))
 
 
 def pairs_of_units(train: RankingData, mask: Mask, unit: Unit) -> Mask:
