@@ -134,7 +134,7 @@ class Metric(ABC):
         It is Σ v_q m_q / Σ v_q for queries with weights v and values m.
         """
         values = self.per_query(data, scores)
-        means = mean_over_queries(data.weighed(values.reshape(data.n_queries, -1)))
+        means = mean_over_queries(data.weighted(values.reshape(data.n_queries, -1)))
         return float(means[0]) if values.ndim == 1 else means
 
     def can_differ(self, data: RankingData) -> Array:
@@ -193,7 +193,7 @@ class Metric(ABC):
         (n_individuals,). Runs in one thread, without the interpreter lock, in time O(n_individuals · Σ_q n_relevant ·
         n_documents).
         """
-        return mean_over_queries(data.weighed(self._in_bounds(data, scores)))
+        return mean_over_queries(data.weighted(self._in_bounds(data, scores)))
 
     def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the values, shape (n_queries, n_individuals), of the linear rankers W, without checking the input.
@@ -264,7 +264,7 @@ class _CountedMetric(Metric):
         return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, short_plan, workers)
 
     def _plan_of(self, data: RankingData) -> Plan:
-        return data.remember((self, "plan"), lambda: self._plan(data), of_labels=True)
+        return data.remember((self, "plan"), lambda: self._plan(data), labels_only=True)
 
 
 class NDCG(_CountedMetric):

@@ -378,7 +378,7 @@ def test_a_query_of_weight_3_counts_as_three_queries(metric):
     np.testing.assert_allclose(metric.score(weighted, X @ W.T), expected, rtol=0, atol=1e-14)
     np.testing.assert_allclose(metric.mean_of_linear(weighted, W), expected, rtol=0, atol=1e-14)
     values = metric.of_linear(weighted, W)
-    np.testing.assert_allclose(weighted.weighed(values).mean(axis=0), expected, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(weighted.weighted(values).mean(axis=0), expected, rtol=0, atol=1e-14)
     np.testing.assert_array_equal(values, metric.of_linear(RankingData(X, data.y, data.qid), W))
 
 

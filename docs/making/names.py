@@ -46,7 +46,7 @@ MODULES = {
 MEMBERS = property, cached_property, classmethod, staticmethod, FunctionType
 """Types of the members of a class that its page describes."""
 
-INTERNAL = """remember forgetful label_runs query_blocks require_moderate_values require_pairs weighed
+INTERNAL = """remember without_cache label_runs query_blocks require_moderate_values require_pairs weighted
 judge_of_instances grid_of_bins stopped staged_scores with_middle_thresholds keeps_limits worst measure check
 check_objectives given eval_rows
 starting_strings most_accurate summed located_in load_limited_fold spec offers published_value configuration files

@@ -155,7 +155,7 @@ def _read(path: Path, fold: int) -> Sequence[RankingData]:
     if file is None or reader_of(file) is None:
         if not path.is_dir():
             return [load_letor(path, missing=0.0)]
-        if len(part_paths(path, drawn=True)) == 2:
+        if len(part_paths(path, needs_validation=False)) == 2:
             notice(
                 "no validation part: a fifth of the training queries becomes one "
                 "(split = {validation = 0.2})"

@@ -94,25 +94,22 @@ class DataDescription:
         remarks = [f"No value of the {self.features:,} features is infinite or missing."]
         if self.missing_values:
             worst = max(self.missing_by_feature, key=self.missing_by_feature.__getitem__)
-            values = (
-                f"{self.missing_values:,} values were missing ({self.missing_share:.1%} of all)"
-            )
-            remarks = [f"{values}, most of them of feature {worst}."]
+            remarks = [
+                f"{self.missing_values:,} values were missing ({self.missing_share:.1%} of all), "
+                f"most of them of feature {worst}."
+            ]
         remarks += extreme_remarks(self.extreme_features)
-        remarks += [
-            f"The {which} have weights, which training and metrics use." for which in self.weighted
-        ]
+        for units in self.weighted:
+            remarks.append(f"The {units} have weights, which training and metrics use.")
         if self.identical_documents:
-            identical = "No ranker can order identical documents of a query"
             remarks.append(
-                f"{identical}: leave out copies, or add a feature that tells them apart."
+                "No ranker can order identical documents of a query: leave out copies, or add a "
+                "feature that tells them apart."
             )
         if self.comes_scaled and self.scaling == "none":
-            remedy = (
-                'say scaled = "query" in the problem file, or data.declared("query") in Python.'
-            )
             remarks.append(
-                f"The features come scaled per query, as LETOR's QueryLevelNorm files are: {remedy}"
+                "The features come scaled per query, as LETOR's QueryLevelNorm files are: set "
+                'scaled = "query" in the problem file, or call data.mark_scaled("query") in Python.'
             )
         return remarks
 
@@ -138,55 +135,67 @@ def describe(data: RankingData) -> DataDescription:
     """
     require_data(data)
     starts, lengths = data.offsets[:-1], np.diff(data.offsets)
-    labels, counts = np.unique(data.y, return_counts=True)
-    greatest, least = np.maximum.reduceat(data.X, starts), np.minimum.reduceat(data.X, starts)
-    varies, constant = least != greatest, least.min(axis=0) == greatest.max(axis=0)
-    copies = list(_sizes_of_copies(data))
-    weights = {"queries": data.query_weights, "documents": data.document_weights}
+    maximum, minimum = np.maximum.reduceat(data.X, starts), np.minimum.reduceat(data.X, starts)
+    copies = _sizes_of_copies(data)
+    n_missing = data.n_missing
+    names = np.array(data.feature_names, object)
     return DataDescription(
         name=data.name,
         documents=data.n_documents,
         queries=data.n_queries,
         features=data.n_features,
-        labels=dict(zip(labels.tolist(), counts.tolist(), strict=True)),
+        labels=dict(sorted(Counter(data.y.tolist()).items())),
         queries_without_relevant=int((np.maximum.reduceat(data.y, starts) == 0).sum()),
         short_queries=int((lengths < 10).sum()),
         shortest_query=int(lengths.min()),
         median_query=float(np.median(lengths)),
         longest_query=int(lengths.max()),
-        constant_features=tuple(data.feature_names[f] for f in np.flatnonzero(constant)),
-        extreme_features=tuple(data.feature_names[f] for f in np.flatnonzero(data.is_extreme)),
+        constant_features=tuple(names[minimum.min(axis=0) == maximum.max(axis=0)]),
+        extreme_features=tuple(names[data.is_extreme]),
         pairs=data.n_pairs,
         queries_without_pairs=int((data.label_runs.n_pairs_of == 0).sum()),
         identical_groups=len(copies),
         identical_documents=sum(copies),
-        missing_values=int(data.n_missing.sum()),
-        missing_share=float(data.n_missing.sum() / (data.n_documents * data.n_features)),
+        missing_values=int(n_missing.sum()),
+        missing_share=float(n_missing.sum() / data.X.size),
         missing_by_feature={
-            data.feature_names[f]: int(data.n_missing[f]) for f in np.flatnonzero(data.n_missing)
+            name: n for name, n in zip(data.feature_names, n_missing.tolist(), strict=True) if n
         },
         scaling=data.scaling.kind,
-        weighted=tuple(which for which, values in weights.items() if values is not None),
-        comes_scaled=bool(
-            varies.any() and (least[varies] == 0).all() and (greatest[varies] == 1).all()
-        ),
+        weighted=_weighted_units(data),
+        comes_scaled=_come_scaled(minimum, maximum),
     )
+
+
+def _weighted_units(data: RankingData) -> tuple[str, ...]:
+    weights = {"queries": data.query_weights, "documents": data.document_weights}
+    return tuple(units for units, values in weights.items() if values is not None)
+
+
+def _come_scaled(minimum: Matrix, maximum: Matrix) -> bool:
+    """Return whether features that vary in a query, and there are some, have the range from 0 to 1 there."""
+    varies = minimum != maximum
+    return bool(varies.any() and (minimum[varies] == 0).all() and (maximum[varies] == 1).all())
 
 
 def extreme_remarks(names: Sequence[str]) -> list[str]:
     """Return the sentence about features with extreme values, if there are any."""
     if not names:
         return []
-    shown = ", ".join(map(repr, names[:5])) + ", …" * (len(names) > 5)
-    reach = f"Values of {shown} reach beyond 1,000,000 times the feature's 99 % quantile, or beyond 1e30."
-    return [f"{reach} If they stand for missing ones, list them: missing_values = [-999]."]
+    features = ", ".join(map(repr, names[:5])) + (", …" if len(names) > 5 else "")
+    return [
+        f"Values of {features} reach beyond 1,000,000 times the feature's 99 % quantile, or beyond "
+        "1e30. If they stand for missing ones, list them: missing_values = [-999]."
+    ]
 
 
-def _sizes_of_copies(data: RankingData) -> Iterator[int]:
-    """Yield the size of each group of two or more documents of one query with the same features."""
+def _sizes_of_copies(data: RankingData) -> list[int]:
+    """Return the size of each group of two or more documents of one query with the same features."""
+    sizes: list[int] = []
     for begin, end in pairwise(data.offsets.tolist()):
         rows = np.ascontiguousarray(data.X[begin:end]) + 0.0  # makes −0 the same bytes as 0
-        yield from (size for size in Counter(row.tobytes() for row in rows).values() if size > 1)
+        sizes += Counter(row.tobytes() for row in rows).values()
+    return [size for size in sizes if size > 1]
 
 
 SMALLEST_SQUARED = 1e-140  # features with smaller values are scaled up, because their squares lose digits or vanish
@@ -224,10 +233,10 @@ def _centred_blocks(X: Matrix) -> Iterator[tuple[slice, Matrix]]:
     total = np.zeros(X.shape[1])
     for rows in blocks:  # NumPy adds up the rows of a table in C order one after the other
         total = np.ascontiguousarray(np.vstack([total, X[rows]])).sum(axis=0)
-    least, largest = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-    size = np.maximum(np.abs(least), np.abs(largest))
+    minimum, maximum = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    size = np.maximum(np.abs(minimum), np.abs(maximum))
     divisor = np.where(size < SMALLEST_SQUARED, size, 1.0)
-    divisor[least == largest] = np.inf  # so that a constant feature becomes 0
+    divisor[minimum == maximum] = np.inf  # so that a constant feature becomes 0
     for rows in blocks:
         centred = X[rows].T.astype(np.float64, order="C")
         centred -= (total / len(X))[:, None]

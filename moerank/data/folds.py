@@ -5,9 +5,9 @@ further fold moves all three by one part, so that every part is the test part on
 """
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import count
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import compress, count
 from math import exp, floor, log
 from pathlib import Path
 from statistics import NormalDist
@@ -18,10 +18,10 @@ from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Floats, Integers, Mask, Matrix
 from moerank.checks import check_at_least, check_not_negative, check_room, check_share
+from moerank.data.preparation import MissingRule
 from moerank.data.ranking_data import Fold, RankingData
-from moerank.data.read import as_precision, check_folder, in_single_if_exact, names_in
-from moerank.data.read.letor import read_letor
-from moerank.data.scaling import MissingRule
+from moerank.data.read import as_precision, check_folder, names_in
+from moerank.data.read.letor import load_parts
 
 
 class Draws:
@@ -42,7 +42,7 @@ class Draws:
 
 N_FOLDS = 5  # of LETOR's data sets, and of the embedded problems
 
-MOST_FOLDS = 1000
+MAX_FOLDS = 1000
 
 
 def load_fold(
@@ -95,24 +95,13 @@ def load_fold(
     >>> print(f"{train.n_documents} documents, {train.n_features} features")
     2 documents, 2 features
     """
-    places = [Path(directory), *(root / directory for root in data_folders())]
-    paths = part_paths(next(filter(Path.is_dir, places), places[0]), drawn=validation is not None)
-    documents = [
-        read_letor(path, zero_based=zero_based, nulls=missing is not None, dtype=dtype)
-        for path in paths
-    ]
-    if dtype is None:
-        documents = in_single_if_exact(documents)
-    width, names = max((part.X.shape[1], part.feature_names) for part in documents)
-    parts = [
-        replace(part, X=_widened(part.X, width, path), feature_names=names).as_data(
-            str(path), missing, missing_values
-        )
-        for path, part in zip(paths, documents, strict=True)
-    ]
+    folders = [Path(directory), *(root / directory for root in data_folders())]
+    folder = next(filter(Path.is_dir, folders), folders[0])
+    paths = part_paths(folder, needs_validation=validation is None)
+    parts = load_parts(paths, missing, missing_values, dtype, zero_based=zero_based)
     if validation is not None and len(parts) == 2:
         check_share(one=False, validation=validation)
-        parts[:1] = _drawn(parts[0], {"validation": validation}, seed)
+        parts[:1] = _draw_parts(parts[0], {"validation": validation}, seed)
     return cast("Fold", tuple(parts))
 
 
@@ -129,43 +118,37 @@ _NAMES = {  # names of the files, or else endings of the only file, such as Yaho
     ),
     "test": (("test.txt", "testset.txt"), (".test", ".test.txt")),
 }
-_DRAWN = ". load_fold(…, validation=0.2), or split = {validation = 0.2} in a problem file, draws it from training"
+_DRAWS_VALIDATION = (
+    ". load_fold(…, validation=0.2), or split = {validation = 0.2} in a problem file, draws it "
+    "from training"
+)
 
 
-def part_paths(folder: Path, *, drawn: bool = False) -> list[Path]:
-    """Return the three files of a fold, see `load_fold`; the validation file may be missing if it is `drawn`."""
+def part_paths(folder: Path, *, needs_validation: bool = True) -> list[Path]:
+    """Return the three files of a fold, see `load_fold`; a validation file that is not needed may be missing."""
     check_folder(folder, "load_fold reads the folder of one fold, such as MQ2008/Fold1")
     files = sorted(filter(Path.is_file, folder.iterdir()), key=lambda entry: entry.name.swapcase())
     paths = []
     for part, (names, ends) in _NAMES.items():
-        spelt = [name + end for name in names for end in ("", ".gz")]
-        named = [file for name in spelt for file in files if file.name.lower() == name]
-        ended = [file for file in files if file.name.lower().removesuffix(".gz").endswith(ends)]
-        if not named and len(ended) > 1:
-            listed = ", ".join(file.name for file in ended)
+        spellings = [name + end for name in names for end in ("", ".gz")]
+        candidates = [file for name in spellings for file in files if file.name.lower() == name][:1]
+        if not candidates:
+            plain_names = [file.name.lower().removesuffix(".gz") for file in files]
+            candidates = list(compress(files, (name.endswith(ends) for name in plain_names)))
+        if len(candidates) > 1:
             raise FileNotFoundError(
-                f"{folder}: {listed} may each be the {part} part; rename one to {spelt[0]}"
+                f"{folder}: {', '.join(file.name for file in candidates)} may each be the {part} "
+                f"part; rename one to {spellings[0]}"
             )
-        if not named and not ended and not (drawn and part == "validation"):
-            wanted = f"{' and '.join(names)} (also .gz, and in capital letters) and for one file *{ends[0]}"
-            remedy = _DRAWN if part == "validation" else ""
+        if not candidates and (needs_validation or part != "validation"):
+            remedy = _DRAWS_VALIDATION if part == "validation" else ""
             raise FileNotFoundError(
-                f"{folder}: no {part} part; looked for {wanted}, and found {names_in(folder)}{remedy}"
+                f"{folder}: no {part} part; looked for {' and '.join(names)} (also .gz, and in "
+                f"capital letters) and for one file *{ends[0]}, and found {names_in(folder)}"
+                f"{remedy}"
             )
-        paths += (named or ended)[:1]
+        paths += candidates
     return paths
-
-
-def _widened(X: Array, n_features: int, path: Path) -> Array:
-    """Return the table of a LETOR file with zeros for the features up to `n_features` that it does not list."""
-    n, width = X.shape
-    if width < n_features:
-        check_room(
-            f"{path}: a table of {n:,} documents × {n_features:,} features",
-            n * n_features * X.itemsize,
-        )
-        X = np.pad(X, ((0, 0), (0, n_features - width)))
-    return X
 
 
 def split_fold(data: RankingData, fold: int = 1) -> Fold:
@@ -179,7 +162,7 @@ def split_fold(data: RankingData, fold: int = 1) -> Fold:
     >>> [part.qid[::2].tolist() for part in split_fold(data, 2)]
     [[2, 3, 4], [5], [1]]
     """
-    return _dealt(data, np.arange(data.n_queries), fold, N_FOLDS)
+    return _deal(data, np.arange(data.n_queries), fold, N_FOLDS)
 
 
 def split_queries(
@@ -190,21 +173,22 @@ def split_queries(
     The same seed gives the same queries with every version of NumPy. A part without a query is a ValueError.
     """
     check_share(one=False, validation=validation, test=test)
-    train, for_test, vali = _drawn(data, {"test": test, "validation": validation}, seed)
-    return train, vali, for_test
+    train, test_part, vali = _draw_parts(data, {"test": test, "validation": validation}, seed)
+    return train, vali, test_part
 
 
-def _drawn(data: RankingData, shares: dict[str, float], seed: int) -> list[RankingData]:
+def _draw_parts(data: RankingData, shares: dict[str, float], seed: int) -> list[RankingData]:
     """Return the training queries, and the shares of queries that are drawn for other parts, in this order."""
     check_at_least(0, seed=seed)
     sizes = [floor(share * data.n_queries + 0.5) for share in shares.values()]
     if not all(sizes) or sum(sizes) >= data.n_queries:
-        listed = " and ".join(f"{share:g} for {part}" for part, share in reversed(shares.items()))
+        texts = [f"{share:g} for {part}" for part, share in reversed(shares.items())]
         raise ValueError(
-            f"{data.name}: {data.n_queries} queries cannot be split into shares of {listed}; give more"
+            f"{data.name}: {data.n_queries} queries cannot be split into shares of "
+            f"{' and '.join(texts)}; give more"
         )
-    *drawn, rest = np.split(Draws(seed).order(data.n_queries), np.cumsum(sizes))
-    parts = zip(("training", *shares), (rest, *drawn), strict=True)
+    *selections, rest = np.split(Draws(seed).order(data.n_queries), np.cumsum(sizes))
+    parts = zip(("training", *shares), (rest, *selections), strict=True)
     return [of_queries(data, np.sort(queries), f"{data.name}, {part}") for part, queries in parts]
 
 
@@ -215,31 +199,28 @@ def deal_queries(data: RankingData, fold: int, n_folds: int, *, seed: int = 0) -
     further fold both move by one part. Queries keep the order of `data`. The same seed gives the same parts with every
     version of NumPy.
     """
-    check_at_least(3, MOST_FOLDS, n_folds=n_folds)
+    check_at_least(3, MAX_FOLDS, n_folds=n_folds)
     check_at_least(0, seed=seed)
-    return _dealt(data, Draws(seed).order(data.n_queries), fold, n_folds, np.sort)
+    return _deal(data, Draws(seed).order(data.n_queries), fold, n_folds, keep_order=True)
 
 
-def _dealt(
-    data: RankingData,
-    queries: Integers,
-    fold: int,
-    n_folds: int,
-    arranged: Callable[[Integers], Integers] = np.asarray,
+def _deal(
+    data: RankingData, order: Integers, fold: int, n_folds: int, *, keep_order: bool = False
 ) -> Fold:
-    """Deal queries into equal parts in their order; return the three parts of a fold, whose queries are `arranged`."""
+    """Deal queries into equal parts in an order, and return the parts of a fold, in the order of `data` if asked."""
     check_at_least(1, n_folds, fold=fold)
-    if len(queries) < n_folds:
+    if len(order) < n_folds:
         raise ValueError(
-            f"{data.name}: {len(queries)} queries cannot be dealt into {n_folds} parts; give more"
+            f"{data.name}: {len(order)} queries cannot be dealt into {n_folds} parts; give more"
         )
-    parts = np.array_split(queries, n_folds)
-    *training, for_vali, for_test = parts[fold - 1 :] + parts[: fold - 1]
-    dealt = {"training": np.concatenate(training), "validation": for_vali, "test": for_test}
-    named = (
-        (arranged(chosen), f"{data.name}, fold {fold}, {part}") for part, chosen in dealt.items()
-    )
-    return cast("Fold", tuple(of_queries(data, chosen, name) for chosen, name in named))
+    parts = np.array_split(order, n_folds)
+    *training, vali, test = parts[fold - 1 :] + parts[: fold - 1]
+    queries_of = {"training": np.concatenate(training), "validation": vali, "test": test}
+    fold_parts = []
+    for part, queries in queries_of.items():
+        rows = np.sort(queries) if keep_order else queries
+        fold_parts.append(of_queries(data, rows, f"{data.name}, fold {fold}, {part}"))
+    return cast("Fold", tuple(fold_parts))
 
 
 def count_folds(folder: Path) -> int:
@@ -326,13 +307,13 @@ def load_digits_fold(
 
 def _draw_documents(draws: Draws, digits: Integers, query: int, n_documents: int) -> Integers:
     while True:
-        others = draws.order(len(digits))
-        documents: Integers = others[others != query][:n_documents]
+        images = draws.order(len(digits))
+        documents: Integers = images[images != query][:n_documents]
         if len(np.unique(digits[documents] == digits[query])) == 2:
             return documents
 
 
-MOST_LABELS = 1000
+MAX_LABELS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -405,28 +386,23 @@ def make_planted(
     check_at_least(1, n_queries=n_queries, n_relevant=n_relevant)
     check_at_least(2, n_documents=n_documents)
     check_at_least(0, n_redundant=n_redundant, n_noise=n_noise, seed=seed)
-    check_at_least(2, MOST_LABELS, n_labels=n_labels)
+    check_at_least(2, MAX_LABELS, n_labels=n_labels)
     check_not_negative(noise=noise)
-    n_rows, n_features = (
-        int(n_queries) * int(n_documents),
-        int(n_relevant) + int(n_redundant) + int(n_noise),
-    )
-    n_bytes = n_rows * 8 + n_features * (
-        n_rows * 8 * 3 + 100
-    )  # three copies while it is made, and the names
+    n_rows, n_features = n_queries * n_documents, n_relevant + n_redundant + n_noise
+    n_bytes = n_rows * 8 + n_features * (n_rows * 8 * 3 + 100)  # three copies, and the names
     check_room(
         f"{n_queries:,} queries of {n_documents:,} documents with {n_features:,} features", n_bytes
     )
     draws = Draws(seed)
     relevant = draws.uniform((n_relevant, n_rows))
-    copied = np.arange(n_redundant) % n_relevant
-    redundant = 0.8 * relevant[copied] + 0.2 * draws.uniform((n_redundant, n_rows))
+    origins = np.arange(n_redundant) % n_relevant
+    redundant = 0.8 * relevant[origins] + 0.2 * draws.uniform((n_redundant, n_rows))
     features = np.concatenate([relevant, redundant, draws.uniform((n_noise, n_rows))])
     # Python's sum adds one feature after the other, so that the bits do not depend on how NumPy splits a sum.
     utility = sum(relevant) / n_relevant + noise * (draws.uniform((n_rows,)) - 0.5)
-    order = draws.order(len(features))
+    order = draws.order(n_features)
     names = [f"relevant {j + 1}" for j in range(n_relevant)]
-    names += [f"redundant {i // n_relevant + 1} of {j + 1}" for i, j in enumerate(copied)]
+    names += [f"redundant {i // n_relevant + 1} of {j + 1}" for i, j in enumerate(origins)]
     names += [f"noise {i + 1}" for i in range(n_noise)]
     data = RankingData(
         features[order].T,
@@ -436,9 +412,8 @@ def make_planted(
         name="planted",
     )
     column = np.argsort(order)
-    return PlantedProblem(
-        data, np.concatenate([column[:n_relevant], column[copied], np.full(n_noise, -1)])[order]
-    )
+    sources = np.concatenate([column[:n_relevant], column[origins], np.full(n_noise, -1)])
+    return PlantedProblem(data, sources[order])
 
 
 def load_planted_fold(fold: int = 1, **planted: Any) -> Fold:
@@ -498,7 +473,7 @@ QUERIES_OF_A_BLOCK = (
     64  # queries that are drawn together, from their own counter: no block depends on another
 )
 
-MOST_SEED = 2**64 - 1
+MAX_SEED = 2**64 - 1
 
 
 def make_web(n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32) -> RankingData:
@@ -541,9 +516,9 @@ def make_web(n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32)
         (offsets[-1], N_FEATURES), dtype, order="F"
     )  # the order in which populations are scored
     y = np.empty(len(X), np.int64)
-    for first in range(0, n_queries, QUERIES_OF_A_BLOCK):
-        part = offsets[first : first + QUERIES_OF_A_BLOCK + 1]
-        values, y[part[0] : part[-1]] = _block(np.diff(part), seed, first // QUERIES_OF_A_BLOCK)
+    for begin in range(0, n_queries, QUERIES_OF_A_BLOCK):
+        part = offsets[begin : begin + QUERIES_OF_A_BLOCK + 1]
+        values, y[part[0] : part[-1]] = _block(np.diff(part), seed, begin // QUERIES_OF_A_BLOCK)
         for feature, column in enumerate(order):
             X[part[0] : part[-1], feature] = values[:, column]
     X.setflags(write=False)  # so that it is not copied
@@ -580,7 +555,7 @@ def load_web_fold(
 def _offsets(n_queries: int, seed: int, dtype: DTypeLike) -> Integers:
     """Draw the length of each query; return their first rows. A table beyond the limit is refused."""
     check_at_least(1, n_queries=n_queries)
-    check_at_least(0, MOST_SEED, seed=seed)
+    check_at_least(0, MAX_SEED, seed=seed)
     n_bytes = int(n_queries) * MEAN * (N_FEATURES * np.dtype(as_precision(dtype)).itemsize + 16)
     check_room(f"{n_queries:,} queries of {MEAN} documents with {N_FEATURES} features", n_bytes)
     normal = NormalDist(log(MEAN) - SPREAD**2 / 2, SPREAD)
@@ -595,7 +570,7 @@ def _offsets(n_queries: int, seed: int, dtype: DTypeLike) -> Integers:
 
 def _block(lengths: Integers, seed: int, block: int) -> tuple[Floats, Integers]:
     """Draw features and labels of a block by single operations of IEEE 754, so that all machines get the same bits."""
-    of_query = _uniform(seed, 2 * block + 2, len(lengths), (N_OF_QUERY + 2) // 2)
+    query_words = _uniform(seed, 2 * block + 2, len(lengths), (N_OF_QUERY + 2) // 2)
     uniform = _uniform(seed, 2 * block + 3, int(lengths.sum()), WORDS_PER_DOCUMENT)
     values, noise = uniform[:, :N_FEATURES], uniform[:, N_FEATURES:]
     ends = np.cumsum(list(WEB_KINDS.values()))
@@ -609,9 +584,9 @@ def _block(lengths: Integers, seed: int, block: int) -> tuple[Floats, Integers]:
     tails *= np.float32(0.1)
     np.floor(counts, out=counts)
     counts -= np.float32(1)
-    of_document = np.repeat(of_query, lengths, axis=0)
-    constant[...] = np.floor(np.float32(16) * of_document[:, :N_OF_QUERY])
-    utility = NOISE * (noise[:, 0] + noise[:, 1]) + of_document[:, N_OF_QUERY]
+    document_words = np.repeat(query_words, lengths, axis=0)
+    constant[...] = np.floor(np.float32(16) * document_words[:, :N_OF_QUERY])
+    utility = NOISE * (noise[:, 0] + noise[:, 1]) + document_words[:, N_OF_QUERY]
     strength = np.float32(1)
     for feature in informative.T:
         utility += strength * feature

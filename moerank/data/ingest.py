@@ -8,7 +8,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, compress
 from math import nan
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -19,12 +19,20 @@ import pyarrow as pa
 
 from moerank.arrays import Floats
 from moerank.checks import check_at_least, unknown
+from moerank.data.read import WrongRowError, text_lines
 from moerank.data.read import table as tables
-from moerank.data.read import text_lines
+from moerank.data.read.delimited import NUMBER, Lines, Rows, csv_table
 from moerank.data.trec import trec_lines
 from moerank.files import Json, read_json
 
-OWN = ("qid", "label", "query", "doc", "position")  # columns of the table in front of the features
+# The columns of the table in front of the features.
+OWN_COLUMNS = {
+    "qid": pa.string(),
+    "label": pa.int64(),
+    "query": pa.string(),
+    "doc": pa.string(),
+    "position": pa.int64(),
+}
 
 # The document of a hit, and the names and values of its features.
 Hit: TypeAlias = tuple[str | None, list[tuple[str, object]]]
@@ -124,45 +132,46 @@ def ingest(
     ('solr', ('bm25',), 2)
     """
     paths = [Path(logs)] if isinstance(logs, str | Path) else list(map(Path, logs))
-    path, judged = Path(table), Path(judgments)
+    path, judgments_path = Path(table), Path(judgments)
     if path.suffix != ".parquet":
         raise ValueError(f"{path}: the table is a Parquet file; write --out NAME.parquet")
     if path.exists():
         raise FileExistsError(f"{path} exists; remove it, or choose another file")
-    check_at_least(0, tables.MOST_LABEL, or_none=True, unjudged=unjudged)
-    grades = read_judgments(judged, columns, tables.checked_labels_rule(labels))
+    check_at_least(0, tables.MAX_LABEL, or_none=True, unjudged=unjudged)
+    grades = read_judgments(judgments_path, columns, tables.checked_labels_rule(labels))
     result = _Log(paths, log, document, set(exclude))
     result.read()
     hits, X = result.hits(grades)
-    title, n_features = ENGINES[result.engine].title, len(result.names)
-    lines = [
-        f"read {result.n_responses:,} responses of {title}: {len(hits):,} documents, {n_features} features"
-    ]
-    label, joined = _labels(hits, grades, judged, unjudged)
-    rows = pd.DataFrame({**hits, "label": label, "order": pd.factorize(hits["qid"])[0]})
-    rows = rows[label >= 0].sort_values(["order", "position", "doc"], kind="stable")
+    label, joined = _labels(hits, grades, judgments_path, unjudged)
+    rows = hits.assign(label=label, order=pd.factorize(hits["qid"])[0])[label >= 0]
+    rows = rows.sort_values(["order", "position", "doc"], kind="stable")
     X = X[rows.index]
-    roles = {"label": "label", "query": "qid", "document": "doc", "features": result.names}
-    kinds = (pa.string(), pa.int64(), pa.string(), pa.string(), pa.int64())
-    contents = {
-        name: pa.array(rows[name], kind, from_pandas=True)
-        for name, kind in zip(OWN, kinds, strict=True)
-    }
-    contents |= {
-        name: pa.array(column, from_pandas=True)
-        for name, column in zip(result.names, X.T, strict=True)
-    }
-    tables.write_table(path, contents, {"roles": roles, "engine": result.engine})
+    _write(path, rows, X, result)
     n_missing = int(np.isnan(X).sum())
-    lines += [*joined, f"missing values: {n_missing:,}"]
+    lines = [
+        f"read {result.n_responses:,} responses of {ENGINES[result.engine].title}: "
+        f"{len(hits):,} documents, {len(result.names)} features",
+        *joined,
+        f"missing values: {n_missing:,}",
+    ]
     if (X == 0).any() and (result.engine != "elasticsearch" or not n_missing):
         lines.append("a 0 may stand for a missing value: this log does not tell them apart")
-    n_queries, n = rows["qid"].nunique(), len(rows)
-    lines.append(
-        f"wrote {path}: {n_queries:,} queries, {n:,} documents, labels {min(rows.label)} to {max(rows.label)}"
-    )
-    lines.append(f"next: moerank data describe {path}")
-    return Ingested(path, result.engine, result.names, n_queries, n, tuple(lines))
+    n_queries = rows["qid"].nunique()
+    lines += [
+        f"wrote {path}: {n_queries:,} queries, {len(rows):,} documents, labels "
+        f"{min(rows.label)} to {max(rows.label)}",
+        f"next: moerank data describe {path}",
+    ]
+    return Ingested(path, result.engine, result.names, n_queries, len(rows), tuple(lines))
+
+
+def _write(path: Path, rows: pd.DataFrame, X: Floats, result: "_Log") -> None:
+    """Write the table: the columns of `OWN_COLUMNS`, then the features."""
+    arrays = {name: pa.array(rows[name], kind) for name, kind in OWN_COLUMNS.items()}
+    for name, column in zip(result.names, X.T, strict=True):
+        arrays[name] = pa.array(column, from_pandas=True)
+    roles = {"label": "label", "query": "qid", "document": "doc", "features": result.names}
+    tables.write_table(path, arrays, {"roles": roles, "engine": result.engine})
 
 
 # Reading
@@ -191,10 +200,10 @@ class _Log:
                     if text.strip():
                         self._add(file, line, read_json(text, float))
                 except json.JSONDecodeError as error:
-                    reason = (
-                        f"not JSON ({error.msg}, column {error.colno}); write one response per line"
-                    )
-                    raise ValueError(f"{path}, line {line}: {reason}") from None
+                    raise ValueError(
+                        f"{path}, line {line}: not JSON ({error.msg}, column {error.colno}); "
+                        "write one response per line"
+                    ) from None
                 except (KeyError, TypeError, AttributeError) as error:
                     raise ValueError(
                         f"{path}, line {line}: not a response of a search engine ({error!r})"
@@ -202,13 +211,12 @@ class _Log:
                 except (ValueError, OverflowError) as error:
                     raise ValueError(f"{path}, line {line}: {error}") from None
         if not self.names:
-            left_out = "--exclude leaves out every feature; keep one"
-            raise ValueError(
-                left_out if self.seen else f"{self.paths[0]}: no response has a hit with features"
-            )
+            if self.seen:
+                raise ValueError("--exclude leaves out every feature; keep one")
+            raise ValueError(f"{self.paths[0]}: no response has a hit with features")
         for name in self.exclude - self.seen:
             raise ValueError(f"--exclude: {unknown('feature', name, sorted(self.seen))}")
-        for name in set(self.names) & set(OWN):
+        for name in set(self.names) & set(OWN_COLUMNS):
             raise ValueError(
                 f"the feature {name!r} has the name of another column; leave it out by --exclude"
             )
@@ -222,9 +230,8 @@ class _Log:
             raise ValueError(f"a response of {titles}; ingest one engine at a time")
         self.engine = engine
         self.n_responses += 1
-        for position, (doc, features) in enumerate(
-            ENGINES[engine].hits(response, self.log, self.document), start=1
-        ):
+        hits = ENGINES[engine].hits(response, self.log, self.document)
+        for position, (doc, features) in enumerate(hits, start=1):
             if doc is None:
                 raise ValueError("a hit has no document id; log it again with one")
             values = self._numbers(doc, features)
@@ -252,14 +259,17 @@ class _Log:
                 continue
             if name in values:
                 raise ValueError(
-                    f"the hit {doc!r} has the feature {name!r} twice; keep one, or choose a log by --log"
+                    f"the hit {doc!r} has the feature {name!r} twice; keep one, or choose a log by "
+                    "--log"
                 )
             value = nan if value is None or value == "NaN" else value
             if not isinstance(value, int | float) or isinstance(value, bool):
-                several = "a tensor" if self.engine == "vespa" else "an object"
-                what = several if isinstance(value, dict | list) else repr(value)[:30]
+                content = repr(value)[:30]
+                if isinstance(value, dict | list):
+                    content = "a tensor" if self.engine == "vespa" else "an object"
                 raise ValueError(
-                    f"the feature {name!r} holds {what}, not a number; leave it out by --exclude {name!r}"
+                    f"the feature {name!r} holds {content}, not a number; leave it out by "
+                    f"--exclude {name!r}"
                 )
             values[name] = float(value)
         return values
@@ -283,56 +293,53 @@ class _Log:
         hits["qid"] = hits[kind]
         if self.engine == "vespa" and self.document is None:
             hits["doc"] = self._short_ids(hits["doc"], judgments["doc"])
-        with np.errstate(
-            over="ignore"
-        ):  # the precision of the engine, in which all values must be finite
-            X = (
-                np.frombuffer(self.values)
-                .reshape(-1, len(self.names))
-                .astype(ENGINES[self.engine].dtype)
-            )
+        values = np.frombuffer(self.values).reshape(-1, len(self.names))
+        with np.errstate(over="ignore"):
+            X = values.astype(ENGINES[self.engine].dtype)  # in which all values must be finite
         for row, column in np.argwhere(np.isinf(X)):
             name = self.names[column]
             raise ValueError(
-                f"{self.where(row)}: the value of {name!r} is infinite or too large; --exclude {name!r}"
+                f"{self.where(row)}: the value of {name!r} is infinite or too large; "
+                f"--exclude {name!r}"
             )
-        earlier = (
-            hits.index.to_series()
-            .groupby([hits["qid"], hits["doc"]], sort=False)
-            .transform("first")
-            .to_numpy()
-        )
+        numbers = hits.index.to_series()
+        earlier = numbers.groupby([hits["qid"], hits["doc"]], sort=False).transform("first")
         is_first = earlier == hits.index
-        for row in np.flatnonzero(~is_first).tolist():
+        for row in hits.index[~is_first]:
             if not np.array_equal(X[row], X[earlier[row]], equal_nan=True):
                 pair = f"document {hits['doc'][row]!r} of query {hits['qid'][row]!r}"
-                before = f"{self.where(earlier[row])}; keep one (documents of two indices need ids of their own)"
-                raise ValueError(f"{self.where(row)}: {pair} has other values than in {before}")
+                raise ValueError(
+                    f"{self.where(row)}: {pair} has other values than in "
+                    f"{self.where(earlier[row])}; keep one (documents of two indices need ids of "
+                    "their own)"
+                )
         return hits[is_first].reset_index(drop=True), X[is_first]
 
-    def _short_ids(self, ids: pd.Series, judged: pd.Series) -> pd.Series:
+    def _short_ids(self, ids: pd.Series, judged_ids: pd.Series) -> pd.Series:
         """Return Vespa's ids after the fourth colon, unless the judgments have whole ids."""
-        if judged.str.startswith("id:").all():
+        if judged_ids.str.startswith("id:").all():
             return ids
         short = ids.str.split(":", n=4).str[4]
         for row in np.flatnonzero(ids.groupby(short).transform("nunique") > 1).tolist()[-1:]:
             other = ids[(short == short[row]) & (ids != ids[row])].iloc[0]
             raise ValueError(
-                f"{self.where(row)}: {ids[row]!r} and {other!r} end alike; give judgments with whole ids"
+                f"{self.where(row)}: {ids[row]!r} and {other!r} end alike; pass judgments with "
+                "whole ids"
             )
         return short
 
 
 def _envelope(entry: Any) -> tuple[str | None, str | None, Json]:
     """Return the id and the text of a query, at least one of them, and the response."""
-    named = "response" in entry and not {"query", "query_id"}.isdisjoint(entry)
-    response = entry["response"] if named else entry
+    is_wrapped = "response" in entry and not {"query", "query_id"}.isdisjoint(entry)
+    response = entry["response"] if is_wrapped else entry
     query, text = _text(entry.get("query_id")), _text(entry.get("query"))
-    if not named:
+    if not is_wrapped:
         text = _text(response.get("responseHeader", {}).get("params", {}).get("q"))
     if query is None and text is None:
         raise ValueError(
-            'no response says which query it answers; write {"query": "trail shoes", "response": {…}}'
+            "no response says which query it answers; write "
+            '{"query": "trail shoes", "response": {…}}'
         )
     return query, text, response
 
@@ -364,8 +371,8 @@ def _plugin_hits(response: Json, log: str | None, document: str | None) -> Itera
         logs = [(name, features) for entry in entries for name, features in entry.items()]
         if log not in (None, *dict(logs)):
             raise ValueError(f"--log: {unknown('log', str(log), dict(logs))}")
-        chosen = [feature for name, features in logs if log in (None, name) for feature in features]
-        yield doc, [(feature["name"], feature.get("value")) for feature in chosen]
+        lists = [features for name, features in logs if log in (None, name)]
+        yield doc, [(feature["name"], feature.get("value")) for feature in chain(*lists)]
 
 
 def _solr_hits(response: Json, log: str | None, document: str | None) -> Iterator[Hit]:
@@ -376,11 +383,9 @@ def _solr_hits(response: Json, log: str | None, document: str | None) -> Iterato
             raise ValueError(
                 f"a document has no field {name!r}; add it to fl, or name the unique key by --id"
             )
-        fields = (
-            ["[features]", *(key for key in doc if re.fullmatch(r"\[.*\]", key))]
-            if log is None
-            else [log]
-        )
+        fields = [log]
+        if log is None:
+            fields = ["[features]", *(key for key in doc if re.fullmatch(r"\[.*\]", key))]
         text = next((doc[key] for key in fields if key in doc), None)
         if not isinstance(text, str):
             raise ValueError(
@@ -391,7 +396,7 @@ def _solr_hits(response: Json, log: str | None, document: str | None) -> Iterato
 
 def _solr_values(text: str) -> list[tuple[str, object]]:
     """Return the features of a text such as ``title=6.25,stars=NaN`` or ``title:6.25 stars:NaN``."""
-    number = f"(?:NaN|[+-]?Infinity|{tables.NUMBER.pattern})"
+    number = f"(?:NaN|[+-]?Infinity|{NUMBER.pattern})"
     for delimiter, separator in ("=,", ": "):
         pairs = [pair.rpartition(delimiter) for pair in text.split(separator) if pair]
         if all(name and re.fullmatch(number, value) for name, _, value in pairs):
@@ -422,40 +427,31 @@ def _vespa_hits(response: Json, log: str | None, document: str | None) -> Iterat
         identifier, fields = str(child.get("id", "")), child.get("fields", {})
         logs = [name for name in VESPA_LOGS if name in fields and log in (None, name)]
         if len(logs) != 1:
-            text = (
-                f"has {' and '.join(logs)}; choose one by --log"
-                if logs
-                else f"has no {log or VESPA_LOGS[0]}"
-            )
-            raise ValueError(
-                f"the hit {identifier!r} {text}{'; list match-features in the rank profile' * (not logs)}"
-            )
+            if logs:
+                reason = f"has {' and '.join(logs)}; choose one by --log"
+            else:
+                reason = f"has no {log or VESPA_LOGS[0]}; list match-features in the rank profile"
+            raise ValueError(f"the hit {identifier!r} {reason}")
         doc = _text(fields.get("documentid", identifier) if document is None else fields[document])
         if document is None and not re.match("id:[^:]*:[^:]*:[^:]*:.", str(doc), re.DOTALL):
             raise ValueError(
-                f"{doc!r} is an internal id, which may change; return documentid, or name a field by --id"
+                f"{doc!r} is an internal id, which may change; return documentid, or name a field "
+                "by --id"
             )
-        values = [
-            (name, value)
+        features = [
+            (re.sub(r"^rankingExpression\((.*)\)$", r"\1", name), value)
             for name, value in fields[logs[0]].items()
             if name != "vespa.summaryFeatures.cached"
         ]
-        yield (
-            doc,
-            [
-                (re.sub(r"^rankingExpression\((.*)\)$", r"\1", name), value)
-                for name, value in values
-            ],
-        )
+        yield doc, features
 
 
 class Engine(NamedTuple):
     """A kind of log."""
 
     title: str  # in messages
-    hits: Callable[
-        [Json, str | None, str | None], Iterator[Hit]
-    ]  # yields those of a response in order
+    # Yields the hits of a response in order.
+    hits: Callable[[Json, str | None, str | None], Iterator[Hit]]
     dtype: Literal["f4", "f8"]
 
 
@@ -487,20 +483,10 @@ def _engine_of(response: Json) -> str:
 # Judgments
 
 USUAL_COLUMNS = {  # by their content, in lower case and without other characters
-    "query": ("query", "querytext", "keywords", "userquery"),
-    "id": ("queryid", "qid"),
-    "doc": ("docid", "doc", "documentid", "document", "corpusid"),
-    "grade": (
-        "grade",
-        "rating",
-        "gain",
-        "label",
-        "relevance",
-        "relevancelabel",
-        "judgment",
-        "judgement",
-        "score",
-    ),
+    "query": "query querytext keywords userquery",
+    "id": "queryid qid",
+    "doc": "docid doc documentid document corpusid",
+    "grade": "grade rating gain label relevance relevancelabel judgment judgement score",
 }
 
 
@@ -512,23 +498,23 @@ def read_judgments(
     The columns are ``query`` (a text) or ``id`` or both, ``doc``, ``grade`` and ``line``. `columns` names those of the
     query, document and grade in a table. A malformed line is a ValueError with its number.
     """
-    lines, remarks, first = text_lines(path), [], (1, "")
-    for first in lines:
-        if first[1].strip() and not first[1].startswith("#"):
+    lines, remarks, start = text_lines(path), [], (1, "")
+    for start in lines:
+        if start[1].strip() and not start[1].startswith("#"):
             break
-        remarks.append(first)
-    lines, grade = chain([first], lines), "grade"
+        remarks.append(start)
+    lines, grade = chain([start], lines), "grade"
     rows: Iterator[dict[str, str | int]]
-    if columns is None and re.fullmatch(r"([^\s,;]+\s+){3}-?[0-9.]+\s*", first[1]):
-        judged = trec_lines(path, lines, "q1 0 p7 3")
+    if columns is None and re.fullmatch(r"([^\s,;]+\s+){3}-?[0-9.]+\s*", start[1]):
+        qrels = trec_lines(path, lines, "q1 0 p7 3")
         rows = (
-            {"id": words[0], "doc": words[2], "grade": words[3], "line": number}
-            for number, words in judged
+            {"id": words[0], "doc": words[2], "grade": words[3], "line": line}
+            for line, words in qrels
         )
-    elif columns is None and re.match(r"[0-9.]+\s+qid:", first[1]):
+    elif columns is None and re.match(r"[0-9.]+\s+qid:", start[1]):
         rows = _letor_rows(path, chain(remarks, lines))
     else:
-        table = tables.csv_table(path, lines, columns or ())[0]
+        table = csv_table(path, lines, columns or ())[0]
         header = [name.strip() for name in next(table, (0, []))[1]]
         indices = _indices(path, header, columns)
         rows, grade = _table_rows(path, table, indices), header[indices["grade"]]
@@ -538,49 +524,48 @@ def read_judgments(
     try:
         grades = pa.chunked_array([pa.array(judgments["grade"], pa.string())])
         judgments["grade"] = tables.labels_of(grades, path, grade, rule)
-    except tables.WrongRowError as error:
+    except WrongRowError as error:
         raise ValueError(f"{path}, line {judgments['line'][error.row]}: {error.reason}") from None
     check_texts(judgments, lambda row: f"{path}, line {judgments['line'][row]}")
     return judgments
 
 
-def _letor_rows(path: Path, lines: tables.Lines) -> Iterator[dict[str, str | int]]:
+def _letor_rows(path: Path, lines: Lines) -> Iterator[dict[str, str | int]]:
     """Yield the judgments of lines such as ``3 qid:1 # p7 Boots``; remarks such as ``# qid:1: boots`` name queries."""
     texts: dict[str, str] = {}
     for number, line in lines:
-        if named := re.match(
-            r"#\s*qid:(\S+):\s*(.*?)(?:\*[0-9.]+)?\s*$", line
-        ):  # a text may have a weight
-            texts[named[1]] = named[2]
+        # A text may have a weight.
+        if remark := re.match(r"#\s*qid:(\S+):\s*(.*?)(?:\*[0-9.]+)?\s*$", line):
+            texts[remark[1]] = remark[2]
         elif line.strip() and not line.startswith("#"):
-            judged = re.match(r"([0-9.]+)\s+qid:(\S+)[^#]*#\s*(\S+)", line)
-            if judged is None:
+            judgment = re.match(r"([0-9.]+)\s+qid:(\S+)[^#]*#\s*(\S+)", line)
+            if judgment is None:
                 raise ValueError(f"{path}, line {number}: {line[:40]!r} is not like '3 qid:1 # p7'")
-            grade, query, doc = judged.groups()
-            if texts and query not in texts:
-                raise ValueError(
-                    f"{path}, line {number}: no remark '# qid:{query}: text' names the query; add one"
-                )
-            yield {"id": query, "doc": doc, "grade": grade, "line": number} | (
-                {"query": texts[query]} if texts else {}
-            )
+            grade, query, doc = judgment.groups()
+            row = {"id": query, "doc": doc, "grade": grade, "line": number}
+            if texts:
+                if query not in texts:
+                    raise ValueError(
+                        f"{path}, line {number}: no remark '# qid:{query}: text' names the query; "
+                        "add one"
+                    )
+                row["query"] = texts[query]
+            yield row
 
 
 def check_texts(queries: pd.DataFrame, where: Callable[[int], str]) -> None:
     """Refuse an ``id`` that has two texts in the column ``query``; `where` returns the place of a row."""
     if {"id", "query"} <= set(queries):
-        named = queries[["id", "query"]].dropna().drop_duplicates()
-        if (twice := named["id"].duplicated()).any():
-            query, text = named[twice].iloc[0]
-            earlier = named[named["id"] == query]["query"].iloc[0]
+        texts = queries[["id", "query"]].dropna().drop_duplicates()
+        for row in texts.index[texts["id"].duplicated()][:1]:
+            query, text = texts.loc[row]
+            earlier = texts[texts["id"] == query]["query"].iloc[0]
             both = f"the query id {query!r} has the text {text!r}, and {earlier!r} before"
-            raise ValueError(
-                f"{where(int(named[twice].index[0]))}: {both}; give each query an id of its own"
-            )
+            raise ValueError(f"{where(row)}: {both}; give each query an id of its own")
 
 
 def _table_rows(
-    path: Path, rows: tables.Rows, indices: Mapping[str, int]
+    path: Path, rows: Rows, indices: Mapping[str, int]
 ) -> Iterator[dict[str, str | int]]:
     """Yield the rows of a table that have a grade; Quepid has rows without one."""
     for line, row in rows:
@@ -595,31 +580,33 @@ def _table_rows(
 
 def _indices(path: Path, header: list[str], columns: Sequence[str] | None) -> dict[str, int]:
     """Return the indices of the columns by their content."""
-    plain = {name: re.sub("[^a-z]", "", name.lower()) for name in header}
-    named = {
-        role: [name for name in header if plain[name] in usual]
-        for role, usual in USUAL_COLUMNS.items()
-    }
+    letters = [re.sub("[^a-z]", "", name.lower()) for name in header]
+    names_of = {}
+    for role, usual_names in USUAL_COLUMNS.items():
+        is_usual = [word in usual_names.split() for word in letters]
+        names_of[role] = list(compress(header, is_usual))
     if columns is not None:
         if len(columns) != 3:
             raise ValueError(
                 f"--columns names three columns, QUERY,DOCUMENT,GRADE, not {','.join(columns)!r}"
             )
-        if lacking := [name for name in columns if name not in header]:
-            raise ValueError(f"{path}: {unknown('column', lacking[0], header)}")
+        for name in columns:
+            if name not in header:
+                raise ValueError(f"{path}: {unknown('column', name, header)}")
         query, doc, grade = columns
-        named = {"id" if query in named["id"] else "query": [query], "doc": [doc], "grade": [grade]}
-    for role, names in named.items():
+        kind = "id" if query in names_of["id"] else "query"
+        names_of = {kind: [query], "doc": [doc], "grade": [grade]}
+    for role, names in names_of.items():
         if len(names) > 1 or header.count("".join(names)) > 1:
-            listed = " and ".join(map(repr, names))
             raise ValueError(
-                f"{path}: several columns may hold the {role}, {listed}; choose one by --columns"
+                f"{path}: several columns may hold the {role}, {' and '.join(map(repr, names))}; "
+                "choose one by --columns"
             )
-    indices = {role: header.index(name) for role, names in named.items() for name in names}
+    indices = {role: header.index(names[0]) for role, names in names_of.items() if names}
     if not {"query", "id"} & set(indices) or not {"doc", "grade"} <= set(indices):
-        listed = ", ".join(header)[:60]
         raise ValueError(
-            f"{path}: no columns of query, document and grade among {listed}; name them by --columns"
+            f"{path}: no columns of query, document and grade among {', '.join(header)[:60]}; name "
+            "them by --columns"
         )
     return indices
 
@@ -634,46 +621,51 @@ def _labels(
     kinds = [kind for kind in ("query", "id") if kind in judgments]
     # If both sides have no kind of name in common, the ids of one side are the texts of the other.
     kind = next((kind for kind in kinds if hits[kind].notna().all()), kinds[0])
-    ours = kind if hits[kind].notna().all() else "qid"
+    kind_of_log = kind if hits[kind].notna().all() else "qid"
     keys = pd.MultiIndex.from_frame(judgments[[kind, "doc"]])
-    grades = (
-        judgments.set_index(keys)["grade"].groupby(level=[0, 1], sort=False).agg(["min", "max"])
-    )
-    for key in grades.index[grades["min"] < grades["max"]]:
-        places = " and ".join(f"line {line}" for line in judgments["line"][keys == key])
+    groups = judgments.set_index(keys)["grade"].groupby(level=[0, 1], sort=False)
+    grades = groups.agg(["min", "max"])
+    for query, doc in grades.index[grades["min"] < grades["max"]]:
+        places = " and ".join(f"line {line}" for line in judgments["line"][keys == (query, doc)])
         raise ValueError(
-            f"{path}, {places}: several grades of document {key[1]!r} for query {key[0]!r}; keep one"
+            f"{path}, {places}: several grades of document {doc!r} for query {query!r}; keep one"
         )
-    at = grades.index.get_indexer(pd.MultiIndex.from_frame(hits[[ours, "doc"]]))
-    judged = at >= 0
+    index = grades.index.get_indexer(pd.MultiIndex.from_frame(hits[[kind_of_log, "doc"]]))
+    is_judged = index >= 0
     word = "text" if kind == "query" else "id"
-    joined = f"joined {len(set(at[judged])):,} of {len(grades):,} judgments by query {word}"
-    if not judged.any():
-        ours_plain, plain = _plain(hits["doc"]), _plain(judgments["doc"])
-        graded = judgments.loc[plain.isin(ours_plain).idxmax()]  # the first if none is alike
-        logged = hits.loc[(ours_plain == plain[graded.name]).idxmax()]
+    n_joined = len(set(index[is_judged]))
+    joined = f"joined {n_joined:,} of {len(grades):,} judgments by query {word}"
+    if not n_joined:
+        logged, graded = _similar_documents(hits, judgments)
         raise ValueError(
-            f"{path}: {joined}: the log has document {logged['doc']!r} of query {logged[ours]!r}, the judgments "
-            f"{graded['doc']!r} of {graded[kind]!r}; write both alike, and ids of queries in a column query_id"
+            f"{path}: {joined}: the log has document {logged['doc']!r} of query "
+            f"{logged[kind_of_log]!r}, the judgments {graded['doc']!r} of {graded[kind]!r}; write "
+            "both alike, and ids of queries in a column query_id"
         )
     sentences = [joined]
-    if left := int((~judged).sum()):
-        became = (
-            "left out (--unjudged 0 keeps them)"
-            if unjudged is None
-            else f"with the label {unjudged}"
-        )
-        sentences.append(f"documents without a judgment: {left:,}, {became}")
-    absent = judgments[kind][~judgments[kind].isin(hits[ours])].unique()
+    if n_unjudged := int((~is_judged).sum()):
+        how = "left out (--unjudged 0 keeps them)"
+        if unjudged is not None:
+            how = f"with the label {unjudged}"
+        sentences.append(f"documents without a judgment: {n_unjudged:,}, {how}")
+    absent = judgments[kind][~judgments[kind].isin(hits[kind_of_log])].unique()
     if len(absent):
         sentences.append(
             f"judged queries that are not in the log: {len(absent):,}, such as {absent[0]!r}"
         )
+    label_of_others = -1 if unjudged is None else unjudged
     return pd.Series(
-        np.where(judged, grades["max"].to_numpy()[at], -1 if unjudged is None else unjudged)
+        np.where(is_judged, grades["max"].to_numpy()[index], label_of_others)
     ), sentences
 
 
-def _plain(documents: pd.Series) -> pd.Series:
+def _similar_documents(hits: pd.DataFrame, judgments: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """Return a hit and a judgment of the same document as far as it is written alike, else the first ones."""
+    logged, graded = _simplified(hits["doc"]), _simplified(judgments["doc"])
+    judgment = judgments.loc[graded.isin(logged).idxmax()]
+    return hits.loc[(logged == graded[judgment.name]).idxmax()], judgment
+
+
+def _simplified(documents: pd.Series) -> pd.Series:
     """Return ids without what programs often change: blanks, case, and the .0 of a column with gaps."""
     return documents.str.strip().str.casefold().str.removesuffix(".0")

@@ -13,9 +13,8 @@ from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import unknown
 
 COPIED_ROWS = 4096  # rows of a table that are copied or checked at once, so that they stay in the processor's cache
-BY_COLUMNS = (
-    2**26
-)  # larger tables, in bytes, are in Fortran order, which kernels need; they copy smaller ones
+# Tables of more bytes are in Fortran order, which kernels need; they copy smaller ones.
+BY_COLUMNS = 2**26
 
 
 def empty_table(n_documents: int, n_features: int, dtype: DTypeLike) -> Array:
@@ -63,20 +62,18 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
         if table.dtype.kind == "O":
             table = np.where(_missing(table), np.nan, table).astype(np.float64)
         if table.dtype.kind in "cMm":
-            remark = " (Complex data not supported)" * (table.dtype.kind == "c")
-            raise ValueError(f"X holds values of type {table.dtype}, not real numbers{remark}")
-        contiguous = table.flags.c_contiguous or table.flags.f_contiguous
-        if (
-            contiguous
-            and table.dtype in (np.float64, np.float32)
-            and table.dtype.isnative
-            and is_frozen(table)
-        ):
+            reason = f"X holds values of type {table.dtype}, not real numbers"
+            if table.dtype.kind == "c":
+                reason += " (Complex data not supported)"
+            raise ValueError(reason)
+        is_contiguous = table.flags.c_contiguous or table.flags.f_contiguous
+        has_precision = table.dtype in (np.float64, np.float32) and table.dtype.isnative
+        if is_contiguous and has_precision and is_frozen(table):
             return table.view(np.ndarray)
         if table.ndim != 2:
             return np.array(table, np.float64)
-        single = table.dtype.kind == "f" and table.dtype.itemsize == 4
-        copy = empty_table(len(table), table.shape[1], np.float32 if single else np.float64)
+        is_single = table.dtype.kind == "f" and table.dtype.itemsize == 4
+        copy = empty_table(len(table), table.shape[1], np.float32 if is_single else np.float64)
         for begin in range(0, len(table), COPIED_ROWS):
             copy[begin : begin + COPIED_ROWS] = table[begin : begin + COPIED_ROWS]
         return copy
@@ -92,11 +89,8 @@ def is_frozen(array: Array) -> bool:
     base: Any = array
     while isinstance(base, np.ndarray) and not base.flags.writeable:
         array, base = base, base.base
-    return (
-        base is None
-        or isinstance(base, bytes)
-        or (isinstance(base, mmap.mmap) and isinstance(array, np.memmap))
-    )
+    is_mapped_file = isinstance(base, mmap.mmap) and isinstance(array, np.memmap)
+    return base is None or isinstance(base, bytes) or is_mapped_file
 
 
 def without_mask(values: Any) -> Array:
@@ -116,31 +110,27 @@ def _missing(values: Any) -> Mask:
     return pd.isna(values)
 
 
-def require_same_index(X: Any, values: Any, what: str, name: str) -> None:
+def require_same_index(X: Any, name: str, **arguments: Any) -> None:
     """Raise a ValueError if a pandas Series and a DataFrame of the same length have different indices."""
-    if not (hasattr(X, "iloc") and hasattr(values, "iloc")):
-        return
-    if len(X) == len(values) and not X.index.equals(values.index):
-        remedy = f"give {what}.loc[X.index], or {what}.to_numpy() by row"
-        raise ValueError(f"{name}: {what} has another index than X; {remedy}")
+    for argument, values in arguments.items():
+        are_pandas = hasattr(X, "iloc") and hasattr(values, "iloc")
+        if are_pandas and len(X) == len(values) and not X.index.equals(values.index):
+            raise ValueError(
+                f"{name}: {argument} has another index than X; give {argument}.loc[X.index], or "
+                f"{argument}.to_numpy() by row"
+            )
 
 
 def _frame_table(X: Any, names: Sequence[str] | None) -> Floats:
     """Return a DataFrame of pandas, or any other with Arrow's stream, as one table."""
-    own = column_names(X)
-    if own is None:
-        own = _arrow_table(X).column_names
-    names = names if names is not None and len(names) == len(own) else own
-    given = (
-        [X.iloc[:, index] for index in range(len(own))]
-        if hasattr(X, "iloc")
-        else _arrow_table(X).columns
-    )
-    columns = [_numbers(column, name) for column, name in zip(given, names, strict=True)]
-    single = bool(columns) and all(column.dtype == np.float32 for column in columns)
-    table = empty_table(
-        len(columns[0]) if columns else 0, len(columns), np.float32 if single else np.float64
-    )
+    is_pandas = hasattr(X, "iloc")
+    series = [column for _, column in X.items()] if is_pandas else _arrow_table(X).columns
+    if names is None or len(names) != len(series):
+        names = column_names(X) or _arrow_table(X).column_names
+    columns = [_numbers(column, name) for column, name in zip(series, names, strict=True)]
+    n_rows = len(columns[0]) if columns else 0
+    is_single = bool(columns) and all(column.dtype == np.float32 for column in columns)
+    table = empty_table(n_rows, len(columns), np.float32 if is_single else np.float64)
     for index, column in enumerate(columns):
         table[:, index] = column
     return table
@@ -151,7 +141,10 @@ def _numbers(column: Any, name: str) -> Array:
     import pandas as pd
     import pyarrow as pa
 
-    remedy = "but a feature is a number; leave it out, turn it into numbers, or into dummies (pandas.get_dummies)"
+    remedy = (
+        "but a feature is a number; leave it out, turn it into numbers, or into dummies "
+        "(pandas.get_dummies)"
+    )
     if isinstance(column, pd.Series):
         if isinstance(column.dtype, np.dtype | pd.SparseDtype) and column.dtype.kind in "biuf":
             return np.asarray(column)
@@ -178,9 +171,8 @@ def arrow_numbers(column: Any) -> Array:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-LARGEST_VALUE = (
-    1e30  # of a feature with which rankers are trained and score; see the notes of `RankingData`
-)
+# Of a feature with which rankers are trained and score; see the notes of `RankingData`.
+LARGEST_VALUE = 1e30
 LARGEST_UNNAMED_QUERY = 1000  # more rows than this are one query only if the user passes a `qid`
 
 RULES = (
@@ -194,9 +186,9 @@ NEEDS_RULE = (
 def without_values(X: Array, values: Sequence[float]) -> Array:
     """Return a table with NaN for the values that stand for a missing one; a copy if X is read-only."""
     with np.errstate(over="ignore"):
-        given = np.array(values, X.dtype)
+        numbers = np.array(values, X.dtype)
     for begin in range(0, len(X) if values else 0, COPIED_ROWS):
-        if (mask := np.isin(X[begin : begin + COPIED_ROWS], given)).any():
+        if (mask := np.isin(X[begin : begin + COPIED_ROWS], numbers)).any():
             X = X.copy(order="K") if is_frozen(X) else X
             X[begin : begin + COPIED_ROWS][mask] = np.nan
     return X
@@ -229,8 +221,11 @@ def checked_values(values: Any) -> tuple[float, ...]:
 
 def refuse_large_values(X: Array, names: Sequence[str] | None, where: str = "") -> None:
     """Raise a ValueError with row and feature if a value in X (n_documents, n_features) exceeds 1e30 in size."""
-    remedy = f"rankers cannot compute with values beyond {LARGEST_VALUE:g}: scale the feature, for instance by "
-    _refuse(X, lambda rows: np.abs(rows) > LARGEST_VALUE, names, where, f"{remedy}query_level_norm")
+    remedy = (
+        f"rankers cannot compute with values beyond {LARGEST_VALUE:g}: scale the feature, for "
+        "instance by query_level_norm"
+    )
+    _refuse(X, lambda rows: np.abs(rows) > LARGEST_VALUE, names, where, remedy)
 
 
 def refuse_infinite_values(X: Array, names: Sequence[str] | None, where: str = "") -> None:
@@ -247,11 +242,15 @@ def refuse_missing_values(
 
 
 def _refuse(
-    X: Array, wrong: Callable[[Array], Mask], names: Sequence[str] | None, where: str, remedy: str
+    X: Array,
+    is_wrong: Callable[[Array], Mask],
+    names: Sequence[str] | None,
+    where: str,
+    remedy: str,
 ) -> None:
     """Raise a ValueError with row, feature and value of the first wrong entry of a table, if there is one."""
     for begin in range(0, len(X), COPIED_ROWS):
-        mask = wrong(X[begin : begin + COPIED_ROWS])
+        mask = is_wrong(X[begin : begin + COPIED_ROWS])
         if mask.any():
             row, column = np.argwhere(mask)[0] + (begin, 0)
             value = f"{X[row, column]:g}".replace("nan", "NaN")
@@ -287,12 +286,12 @@ def checked_labels(y: ArrayLike, n_documents: int, name: str) -> Integers:
         raise ValueError(
             f"{name}: X has {n_documents} rows but y has shape {values.shape}; give one label each"
         )
-    wrong = np.flatnonzero(
-        ~(np.isfinite(values) & (values >= 0) & (values < 2**31) & (values == np.floor(values)))
-    )
-    if len(wrong):
-        entry = f"y[{wrong[0]}] is {values[wrong[0]]:g}"
-        raise ValueError(f"{name}: {entry}; labels are integers from 0 (irrelevant) upwards")
+    with np.errstate(invalid="ignore"):
+        is_label = (values >= 0) & (values < 2**31) & (values == np.floor(values))
+    for row in np.flatnonzero(~is_label)[:1]:
+        raise ValueError(
+            f"{name}: y[{row}] is {values[row]:g}; labels are integers from 0 (irrelevant) upwards"
+        )
     return values.astype(np.int64)
 
 
@@ -330,17 +329,17 @@ def _listed_ids(ids: ArrayLike, n_documents: int, what: str) -> Array:
 
     Numpy's texts lose a zero byte at the end, so that two ids become one, and NaN among texts becomes a text.
     """
-    listed = without_mask(ids if hasattr(ids, "dtype") else np.array(ids, dtype=object))
-    if listed.shape != (n_documents,):
+    values = without_mask(ids if hasattr(ids, "dtype") else np.array(ids, dtype=object))
+    if values.shape != (n_documents,):
         raise ValueError(
-            f"{what} has shape {listed.shape}; give the ids of {n_documents:,} documents"
+            f"{what} has shape {values.shape}; give the ids of {n_documents:,} documents"
         )
-    for row, entry in enumerate(listed if listed.dtype == object else ()):
+    for row, entry in enumerate(values if values.dtype == object else ()):
         if isinstance(entry, str | bytes) and entry[-1:] in ("\0", b"\0"):
             raise ValueError(f"{what}[{row}] is {entry!r}, which ends in a zero byte; leave it out")
-    for row in np.flatnonzero(_missing(listed))[:1]:
-        raise ValueError(f"{what}[{row}] is {listed[row]}; every row needs an id")
-    return listed
+    for row in np.flatnonzero(_missing(values))[:1]:
+        raise ValueError(f"{what}[{row}] is {values[row]}; every row needs an id")
+    return values
 
 
 LARGEST_EXACT = 2.0**53  # from here on a float stands for several integers
@@ -373,22 +372,18 @@ def checked_weights(weights: ArrayLike | None, size: int, what: str, name: str) 
     numbers = doubles(weights, f"{name}: {what}")
     if numbers.shape != (size,):
         raise ValueError(f"{name}: {what} has shape {numbers.shape}; give {size:,} numbers")
-    right = (numbers > 0) & np.isfinite(numbers)
-    if not right.all():
-        wrong = int(right.argmin())
+    for index in np.flatnonzero(~((numbers > 0) & np.isfinite(numbers)))[:1]:
         raise ValueError(
-            f"{name}: {what}[{wrong}] is {numbers[wrong]:g}; weights are positive and finite"
+            f"{name}: {what}[{index}] is {numbers[index]:g}; weights are positive and finite"
         )
     return None if np.ptp(numbers) == 0 else numbers / numbers.mean()
 
 
 def checked_documents(documents: ArrayLike | None, size: int, name: str) -> Array | None:
     """Return the ids of documents as texts, shape (size,); another number of them is a ValueError."""
-    return (
-        None
-        if documents is None
-        else _listed_ids(documents, size, f"{name}: documents").astype(np.str_)
-    )
+    if documents is None:
+        return None
+    return _listed_ids(documents, size, f"{name}: documents").astype(np.str_)
 
 
 def query_offsets(qid: Array, name: str) -> Integers:
@@ -433,16 +428,16 @@ def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> Vector:
     """Return scores, of shape (n_documents,) or (n_documents, n_individuals), in double precision, all finite."""
     checked = np.ascontiguousarray(doubles(scores, f"{name}: scores"))
     if np.ndim(scores) not in (1, 2) or len(checked) != n_documents:
-        shapes = f"({n_documents},) or ({n_documents}, n_individuals)"
         raise ValueError(
-            f"{name}: scores has shape {np.shape(scores)}; give one score per document: shape {shapes}"
+            f"{name}: scores has shape {np.shape(scores)}; give one score per document: shape "
+            f"({n_documents},) or ({n_documents}, n_individuals)"
         )
     if not np.isfinite(checked).all():
         row, *individual = np.argwhere(~np.isfinite(checked))[0]
         where = f"row {row}" + "".join(f", individual {number}" for number in individual)
-        value = checked[row, *individual]
         raise ValueError(
-            f"{name}: the score in {where} is {value}; scores must be finite: check the ranker's weights"
+            f"{name}: the score in {where} is {checked[row, *individual]}; scores must be finite: "
+            "check the ranker's weights"
         )
     return checked
 
@@ -451,11 +446,9 @@ def listed(features: Any) -> tuple[Any, ...]:
     """Return features as a tuple, given as one column or name, several of them, or None."""
     if features is None:
         return ()
-    return (
-        (features,)
-        if isinstance(features, str) or not isinstance(features, Iterable)
-        else tuple(features)
-    )
+    if isinstance(features, str) or not isinstance(features, Iterable):
+        return (features,)
+    return tuple(features)
 
 
 def column_mask(
@@ -475,11 +468,11 @@ def in_column_order(
 
     if not isinstance(values, Mapping | pd.Series):
         return values
-    given = {column_of(feature, names, where): value for feature, value in values.items()}
-    if complete and len(given) < len(names):
-        lacking = next(column for column in range(len(names)) if column not in given)
-        raise ValueError(f"{where}: no value for feature {names[lacking]!r}")
-    return [given.get(column) for column in range(len(names))]
+    value_of = {column_of(feature, names, where): value for feature, value in values.items()}
+    for column, name in enumerate(names):
+        if complete and column not in value_of:
+            raise ValueError(f"{where}: no value for feature {name!r}")
+    return [value_of.get(column) for column in range(len(names))]
 
 
 def column_of(feature: object, names: Sequence[str], where: str) -> int:
@@ -495,5 +488,6 @@ def column_of(feature: object, names: Sequence[str], where: str) -> int:
     ):
         return int(feature)
     raise ValueError(
-        f"{where}: there is no column {feature!r}; give a column from 0 to {len(names) - 1}, or a name"
+        f"{where}: there is no column {feature!r}; give a column from 0 to {len(names) - 1}, or a "
+        "name"
     )

@@ -6,6 +6,7 @@ order — by query, then better row, then worse row — and the columns of every
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -13,8 +14,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Floats, Integers, Mask, Matrix
 from moerank.checks import check_room
-from moerank.data import inputs, scaling
+from moerank.data import inputs
 from moerank.data.costs import FeatureCosts
+from moerank.data.preparation import (
+    PER_QUERY,
+    UNSCALED,
+    FittedScaling,
+    MissingRule,
+    PerQuery,
+    Scaling,
+    blocks,
+    check_missing_rule,
+    fill_missing,
+)
 from moerank.identity import digest
 from moerank.kernels.compiled import read_only
 from moerank.kernels.counted_sums import LabelRuns
@@ -52,10 +64,10 @@ class PreferencePairs:
         """Enumerate the pairs of documents with labels `y` in queries that begin at `offsets`: O(n_pairs)."""
         runs = LabelRuns.of(y, offsets)
         beaten = runs.n_worse[runs.run]
-        first = np.concatenate(([0], np.cumsum(beaten[beaten > 0]))).astype(np.int64)
+        starts = np.concatenate(([0], np.cumsum(beaten[beaten > 0]))).astype(np.int64)
         winner = np.flatnonzero(beaten).astype(np.int32)
-        better, worse = np.repeat(winner, beaten[winner]), worse_rows(y, offsets, int(first[-1]))
-        return cls(better, worse, first, winner)
+        better, worse = np.repeat(winner, beaten[winner]), worse_rows(y, offsets, int(starts[-1]))
+        return cls(better, worse, starts, winner)
 
     @property
     def groups(self) -> PairGroups:
@@ -163,49 +175,48 @@ class RankingData:
         feature_names: Sequence[str] | None = None,
         *,
         name: str = "data",
-        missing: scaling.MissingRule | None = None,
+        missing: MissingRule | None = None,
         missing_values: Sequence[float] = (),
         costs: FeatureCosts | ArrayLike | None = None,
         documents: ArrayLike | None = None,
         query_weights: ArrayLike | None = None,
         document_weights: ArrayLike | None = None,
     ) -> None:
-        scaling.check_missing_rule(missing, or_none=True)
+        check_missing_rule(missing, or_none=True)
         self.name = name
         names = inputs.column_names(X) if feature_names is None else feature_names
         self.X = inputs.checked_features(X, names, name)
         n_documents, n_features = self.X.shape
-        for what, values in {
-            "y": y,
-            "qid": qid,
-            "documents": documents,
-            "document_weights": document_weights,
-        }.items():
-            inputs.require_same_index(X, values, what, name)
+        inputs.require_same_index(
+            X, name, y=y, qid=qid, documents=documents, document_weights=document_weights
+        )
         self.y = inputs.checked_labels(y, n_documents, name)
         self.qid = inputs.checked_queries(qid, n_documents, name)
         self.offsets = inputs.query_offsets(self.qid, name)
         self.given_names = inputs.checked_names(names, n_features, name)
-        self.feature_names = self.given_names or tuple(
-            str(number) for number in range(1, n_features + 1)
+        self.feature_names = self.table_names = self.given_names or tuple(
+            map(str, range(1, n_features + 1))
         )
-        self.table_names = self.feature_names
-        self.missing, self.missing_values = missing, inputs.checked_values(missing_values)
-        self.X = inputs.without_values(self.X, self.missing_values)
-        self.scaling: scaling.Scaling = scaling.UNSCALED
-        self.costs = None if costs is None else self._checked_costs(costs)
+        self.missing = missing
+        self.missing_values = values = inputs.checked_values(missing_values)
+        self.X = inputs.without_values(self.X, values)
+        self.scaling: Scaling = UNSCALED
+        self.costs = self._checked_costs(costs)
         self.documents = inputs.checked_documents(documents, n_documents, name)
         self.query_weights = inputs.checked_weights(
-            query_weights, len(self.offsets) - 1, "query_weights", name
+            query_weights, self.n_queries, "query_weights", name
         )
         self.document_weights = inputs.checked_weights(
             document_weights, n_documents, "document_weights", name
         )
-        self.is_weighted = self.query_weights is not None or self.document_weights is not None
         self._missing = self._fill()
         self._is_extreme: Mask | None = None
-        self._of_labels: dict[Hashable, Any] = {}
+        self._label_memory: dict[Hashable, Any] = {}
         self._memory: dict[Hashable, Any] = {}
+        self._freeze()
+
+    def _freeze(self) -> None:
+        """Make the arrays read-only."""
         for array in (self.X, self.y, self.offsets):
             array.setflags(write=False)
 
@@ -218,8 +229,13 @@ class RankingData:
         if inputs.is_frozen(self.X):
             self.X = self.X.copy(order="K")
         mask = np.isnan(self.X)
-        scaling.fill_missing(self.X, self.offsets, cast("scaling.MissingRule", self.missing))
+        fill_missing(self.X, self.offsets, cast("MissingRule", self.missing))
         return mask
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether queries or documents have weights that differ."""
+        return self.query_weights is not None or self.document_weights is not None
 
     @property
     def n_documents(self) -> int:
@@ -241,13 +257,12 @@ class RankingData:
         """Sum of the weights of the queries, by default their number."""
         return self.n_queries if self.query_weights is None else float(self.query_weights.sum())
 
-    def weighed(self, values: Matrix) -> Matrix:
+    def weighted(self, values: Matrix) -> Matrix:
         """Return values (n_queries, …) times the weights of the queries, so that the plain mean is the weighted one."""
         if self.query_weights is None:
             return values
-        return values * (self.query_weights / self.query_weights.mean()).reshape(
-            -1, *[1] * (values.ndim - 1)
-        )
+        weights = self.query_weights / self.query_weights.mean()
+        return values * weights.reshape(-1, *[1] * (values.ndim - 1))
 
     @property
     def n_pairs(self) -> int:
@@ -257,12 +272,11 @@ class RankingData:
     @property
     def pairs(self) -> PreferencePairs:
         """All preference pairs, by query, then better row, then worse row; a ValueError beyond the limit on memory."""
-        what = f"a list of {self.n_pairs:,} preference pairs (which RankRLS, RankSVM and FSMRank do without)"
-        check_room(
-            what, 32 * self.n_pairs
-        )  # for two rows, and the values that solvers keep for a pair
+        n_bytes = 32 * self.n_pairs  # for two rows, and the values that solvers keep for a pair
+        backends = "which RankRLS, RankSVM and FSMRank do without"
+        check_room(f"a list of {self.n_pairs:,} preference pairs ({backends})", n_bytes)
         return self.remember(
-            "pairs", lambda: PreferencePairs.of(self.y, self.offsets), of_labels=True
+            "pairs", lambda: PreferencePairs.of(self.y, self.offsets), labels_only=True
         )
 
     @property
@@ -278,32 +292,27 @@ class RankingData:
     @property
     def n_missing(self) -> Integers:
         """The number of values of each feature that were missing before the rule, shape (n_features,)."""
-        return (
-            np.zeros(self.n_features, np.int64)
-            if self._missing is None
-            else self._missing.sum(axis=0)
-        )
+        if self._missing is None:
+            return np.zeros(self.n_features, np.int64)
+        return self._missing.sum(axis=0)
 
     @property
     def is_extreme(self) -> Mask:
         """Which features have extreme values, before scaling if that was asked then; see `extreme_columns`."""
-        given = self._is_extreme
-        return (
-            self.remember("is extreme", lambda: inputs.extreme_columns(self.X))
-            if given is None
-            else given
-        )
+        if self._is_extreme is not None:
+            return self._is_extreme
+        return self.remember("is extreme", lambda: inputs.extreme_columns(self.X))
 
     @property
     def label_runs(self) -> LabelRuns:
         """The documents of each query by label, for sums over all pairs without a list of them."""
         return self.remember(
-            "label runs", lambda: LabelRuns.of(self.y, self.offsets), of_labels=True
+            "label runs", lambda: LabelRuns.of(self.y, self.offsets), labels_only=True
         )
 
     def query_blocks(self, n_documents: int) -> Iterator[tuple[int, int]]:
         """Yield the first and last query (exclusive) of blocks of at most `n_documents`, or of one query."""
-        return scaling.blocks(self.offsets, n_documents)
+        return blocks(self.offsets, n_documents)
 
     @property
     def columns(self) -> Floats:
@@ -325,18 +334,15 @@ class RankingData:
         mask : ndarray of bool, shape (n_features,)
             At least one.
         """
-        return (
-            self
-            if mask.all()
-            else self.remember(("with features", mask.tobytes()), lambda: self._some(mask))
-        )
+        if mask.all():
+            return self
+        return self.remember(("with features", mask.tobytes()), lambda: self._subset(mask))
 
-    def _some(self, mask: Mask) -> Self:
-        names = tuple(name for name, chosen in zip(self.feature_names, mask, strict=True) if chosen)
+    def _subset(self, mask: Mask) -> Self:
+        names = tuple(compress(self.feature_names, mask))
+        is_in_c_order = self.X.flags.c_contiguous
         return self._changed(
-            X=np.ascontiguousarray(self.X[:, mask])
-            if self.X.flags.c_contiguous
-            else self.X.T[mask].T,
+            X=np.ascontiguousarray(self.X[:, mask]) if is_in_c_order else self.X.T[mask].T,
             feature_names=names,
             table_names=names,
             given_names=names if self.given_names else None,
@@ -348,14 +354,13 @@ class RankingData:
 
     def with_table(self, X: Matrix) -> "RankingData":
         """Return the same documents with the same weights and other features X, shape (n_documents, n_columns)."""
-        query_weights, document_weights = self.query_weights, self.document_weights
         return RankingData(
             X,
             self.y,
             self.qid,
             name=self.name,
-            query_weights=query_weights,
-            document_weights=document_weights,
+            query_weights=self.query_weights,
+            document_weights=self.document_weights,
         )
 
     def with_rows(self, rows: Integers, *, name: str | None = None) -> Self:
@@ -381,7 +386,7 @@ class RankingData:
             query_weights=None if self.query_weights is None else self.query_weights[queries],
             document_weights=None if self.document_weights is None else self.document_weights[rows],
             _missing=None if self._missing is None else self._missing[rows],
-            _of_labels={},
+            _label_memory={},
         )
 
     def with_costs(self, costs: FeatureCosts | ArrayLike) -> Self:
@@ -394,7 +399,9 @@ class RankingData:
         """
         return self._changed(costs=self._checked_costs(costs))
 
-    def _checked_costs(self, costs: FeatureCosts | ArrayLike) -> FeatureCosts:
+    def _checked_costs(self, costs: FeatureCosts | ArrayLike | None) -> FeatureCosts | None:
+        if costs is None:
+            return None
         checked = costs if isinstance(costs, FeatureCosts) else FeatureCosts.of(costs)
         if len(checked) != self.n_features:
             raise ValueError(
@@ -402,7 +409,7 @@ class RankingData:
             )
         return checked
 
-    def scaled_by(self, scaling: scaling.PerQuery | scaling.FittedScaling) -> Self:
+    def scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
         """Return the same documents with scaled features; see `fit_scaling`.
 
         Raises
@@ -412,17 +419,17 @@ class RankingData:
             infinite.
         """
         if self.scaling.kind != "none" and not self.scaling.kind == scaling.kind == "query":
-            again = (
-                f"the features are scaled already ({self.scaling.kind}), and cannot be scaled again"
+            raise ValueError(
+                f"{self.name}: the features are scaled already ({self.scaling.kind}), and cannot "
+                f"be scaled again ({scaling.kind}); pass raw values"
             )
-            raise ValueError(f"{self.name}: {again} ({scaling.kind}); give raw values")
         X = scaling.table(self.X, self.offsets)
         inputs.refuse_infinite_values(
             X, self.given_names, f"{self.name}, scaled ({scaling.kind}): "
         )
         return self._changed(X=X, scaling=scaling, _is_extreme=self._memory.get("is extreme"))
 
-    def declared(self, kind: Literal["query"]) -> Self:
+    def mark_scaled(self, kind: Literal["query"]) -> Self:
         """Return the same documents marked as scaled per query, with the same values.
 
         Raises
@@ -434,32 +441,31 @@ class RankingData:
             raise ValueError(
                 f"data can come scaled per query, so kind must be 'query', not {kind!r}"
             )
-        if self.scaling not in (scaling.UNSCALED, scaling.PER_QUERY):
+        if self.scaling not in (UNSCALED, PER_QUERY):
             raise ValueError(f"{self.name}: the features are scaled already ({self.scaling.kind})")
-        return self._changed(scaling=scaling.PER_QUERY)
+        return self._changed(scaling=PER_QUERY)
 
-    def remember(self, key: Hashable, make: Callable[[], T], *, of_labels: bool = False) -> T:
+    def remember(self, key: Hashable, make: Callable[[], T], *, labels_only: bool = False) -> T:
         """Return the value that `make` returned when `key` was first asked for; safe to call from several threads.
 
         Keeps values that depend on this data set alone and are expensive to compute. All copies with the same labels
-        share a value `of_labels`, which depends on labels and weights alone.
+        share a value if `labels_only`: if it depends on labels and weights alone.
         """
-        memory = self._of_labels if of_labels else self._memory
+        memory = self._label_memory if labels_only else self._memory
         if key not in memory:
             memory.setdefault(key, make())  # of several threads, the first one wins
         return cast("T", memory[key])
 
-    def forgetful(self) -> Self:
+    def without_cache(self) -> Self:
         """Return the same data without what was computed from them, so that each cell of a study computes it anew."""
-        return self._changed(_of_labels={})
+        return self._changed(_label_memory={})
 
     def _changed(self, **attributes: object) -> Self:
         """Return the same documents with other attributes, which are checked already."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__ | attributes)
         copy._memory = {}
-        for array in (copy.X, copy.y, copy.offsets):
-            array.setflags(write=False)
+        copy._freeze()
         return copy
 
     def require_moderate_values(self) -> None:
@@ -472,8 +478,9 @@ class RankingData:
     def require_pairs(self) -> None:
         """Raise a ValueError if no query has two documents with different labels."""
         if self.n_pairs == 0:
-            alone = " (there is 1 sample)" * (self.n_documents == 1)
-            reason = f"no query has two documents with different labels{alone}"
+            reason = "no query has two documents with different labels"
+            if self.n_documents == 1:
+                reason += " (there is 1 sample)"
             raise ValueError(
                 f"{self.name}: no preference pair: {reason}; check the labels and the query ids"
             )
@@ -483,14 +490,14 @@ class RankingData:
 
         Only what is computed from the data, their name and the ids of documents do not count.
         """
-        indifferent = {"name", "documents", "_is_extreme", "_of_labels", "_memory"}
+        indifferent = {"name", "documents", "_is_extreme", "_label_memory", "_memory"}
         fields = {name: value for name, value in vars(self).items() if name not in indifferent}
         return {"data": self.remember("digest", lambda: digest(fields, self.name))}
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}({self.name!r}: {self.n_documents} documents, {self.n_queries} queries, "
-            f"{self.n_features} features)"
+            f"{type(self).__name__}({self.name!r}: {self.n_documents} documents, "
+            f"{self.n_queries} queries, {self.n_features} features)"
         )
 
     def __copy__(self) -> Self:
@@ -498,7 +505,7 @@ class RankingData:
         return self._changed()
 
     def __getstate__(self) -> dict[str, object]:
-        return self.__dict__ | {"_memory": {}, "_of_labels": {}}
+        return self.__dict__ | {"_memory": {}, "_label_memory": {}}
 
 
 Fold: TypeAlias = tuple[RankingData, RankingData, RankingData]
@@ -513,8 +520,8 @@ def labels_alone(y: ArrayLike, qid: ArrayLike | None) -> RankingData:
 def n_pairs_of_documents(data: RankingData, masks: Mask) -> Integers:
     """Count the preference pairs whose documents are both kept by each row of `masks` (n, n_documents), shape (n,)."""
     runs, counts = data.label_runs, np.zeros(len(masks), np.int64)
-    for number, mask in enumerate(masks):
+    for index, mask in enumerate(masks):
         size = np.bincount(runs.run[mask], minlength=len(runs.n_worse))
         together = np.add.reduceat(size, runs.query_begin[:-1])
-        counts[number] = (together @ together - size @ size) // 2
+        counts[index] = (together @ together - size @ size) // 2
     return counts

@@ -25,34 +25,54 @@ UNITS: dict[str, Callable[[Array], Array]] = {
 
 # The features of each kind; experiments, which nobody cleaned up, follow them.
 KINDS = {
-    "score": ("title match", "description match", "brand match", "category match", "tag match"),
-    "cosine": ("title similarity", "description similarity", "image similarity"),
-    "money": ("price", "shipping cost", "margin", "seller turnover"),
+    "score": "title match, description match, brand match, category match, tag match",
+    "cosine": "title similarity, description similarity, image similarity",
+    "money": "price, shipping cost, margin, seller turnover",
     "count": (
-        "age in days", "hours to deliver", "sales in 7 days", "sales in 30 days", "sales in 90 days",
-        "views in 30 days", "reviews", "title length", "description length", "weight", "box size", "warranty in days",
-        "seller age in days", "seller products",
+        "age in days, hours to deliver, sales in 7 days, sales in 30 days, sales in 90 days, "
+        "views in 30 days, reviews, title length, description length, weight, box size, "
+        "warranty in days, seller age in days, seller products"
     ),
-    "few": ("questions", "answers", "wish lists", "pictures", "colours", "sizes"),
-    "rating": ("stars", "seller rating"),
-    "share": ("click rate", "cart rate", "return rate", "discount"),
-    "mostly": ("in stock", "verified brand", "free shipping"),
-    "rarely": ("new", "sponsored", "refurbished"),
-}  # fmt: skip
+    "few": "questions, answers, wish lists, pictures, colours, sizes",
+    "rating": "stars, seller rating",
+    "share": "click rate, cart rate, return rate, discount",
+    "mostly": "in stock, verified brand, free shipping",
+    "rarely": "new, sponsored, refurbished",
+}
 
 # The common cause of correlated features, and the correlation of the normal variable with it.
 LOADINGS = {
-    "title match": ("text", 0.9), "description match": ("text", 0.7), "brand match": ("text", 0.5),
-    "category match": ("text", 0.5), "tag match": ("text", 0.6), "title similarity": ("text", 0.6),
-    "description similarity": ("text", 0.4), "image similarity": ("text", 0.3), "sales in 30 days": ("demand", 0.9),
-    "sales in 7 days": ("demand", 0.7), "sales in 90 days": ("demand", 0.8), "views in 30 days": ("demand", 0.7),
-    "click rate": ("demand", 0.4), "cart rate": ("demand", 0.4), "reviews": ("demand", 0.6),
-}  # fmt: skip
+    "text": {
+        "title match": 0.9,
+        "description match": 0.7,
+        "brand match": 0.5,
+        "category match": 0.5,
+        "tag match": 0.6,
+        "title similarity": 0.6,
+        "description similarity": 0.4,
+        "image similarity": 0.3,
+    },
+    "demand": {
+        "sales in 30 days": 0.9,
+        "sales in 7 days": 0.7,
+        "sales in 90 days": 0.8,
+        "views in 30 days": 0.7,
+        "click rate": 0.4,
+        "cart rate": 0.4,
+        "reviews": 0.6,
+    },
+}
 
 RELEVANT = (
-    "title match", "title similarity", "price", "stars", "sales in 30 days", "age in days", "hours to deliver",
+    "title match",
+    "title similarity",
+    "price",
+    "stars",
+    "sales in 30 days",
+    "age in days",
+    "hours to deliver",
     "in stock",
-)  # fmt: skip
+)
 """The features that the labels depend on."""
 
 # Shares of the documents with a label below 1, 2, 3 and 4.
@@ -97,7 +117,7 @@ def make_shop(
     check_at_least(2, n_documents=n_documents)
     check_at_least(0, seed=seed)
     check_not_negative(noise=noise)
-    kinds = {name: kind for kind, names in KINDS.items() for name in names}
+    kinds = {name: kind for kind, names in KINDS.items() for name in names.split(", ")}
     kinds |= {f"experiment {i + 1}": "score" for i in range(6)}
     shape = (n_queries, n_documents)
     check_room(
@@ -109,10 +129,11 @@ def make_shop(
     def normal() -> Matrix:
         return ndtri(np.maximum(draws.uniform(shape), 2.0**-53))
 
-    causes = {"text": normal(), "demand": normal()}
+    causes = {cause: normal() for cause in LOADINGS}
     hidden = {}
     for name in kinds:
-        cause, correlation = LOADINGS.get(name, ("text", 0.0))
+        cause = "demand" if name in LOADINGS["demand"] else "text"
+        correlation = LOADINGS[cause].get(name, 0.0)
         hidden[name] = correlation * causes[cause] + np.sqrt(1 - correlation**2) * normal()
     utility = _utility(hidden) + noise * normal()
     return RankingData(

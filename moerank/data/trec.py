@@ -20,7 +20,7 @@ from moerank.arrays import Vector
 from moerank.data.inputs import checked_scores
 from moerank.data.ranking_data import RankingData
 from moerank.data.read import text_lines
-from moerank.data.read.table import NUMBER
+from moerank.data.read.delimited import NUMBER
 from moerank.files import replace_file
 
 if TYPE_CHECKING:
@@ -72,14 +72,14 @@ def write_run(
             f"tag {tag!r} is not one word, and a space ends a field of a run; leave it out"
         )
     largest = float(np.finfo(np.float32).max) / 2  # so that there are smaller numbers
-    single = checked.clip(-largest, largest).astype(np.float32)
+    rounded = checked.clip(-largest, largest).astype(np.float32)
     lines = []
     for begin, end in pairwise(data.offsets.tolist()):
-        last = np.float32(np.inf)
+        score = np.float32(np.inf)
         for rank, row in enumerate(begin + np.argsort(-checked[begin:end], kind="stable"), start=1):
-            last = min(single[row], np.nextafter(last, np.float32(-np.inf)))
+            score = min(rounded[row], np.nextafter(score, np.float32(-np.inf)))
             query, document = keys[row]
-            lines.append(f"{query} Q0 {document} {rank} {last:.9g} {tag}\n")
+            lines.append(f"{query} Q0 {document} {rank} {score:.9g} {tag}\n")
     replace_file(Path(path), "".join(lines).encode())
 
 
@@ -147,6 +147,60 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Run:
     [-2.0, -1.0]
     """
     path, keys = Path(path), document_keys(data)
+    run = _scores(path)
+    rows: list[int] = []  # of the data, -1 for an unjudged document
+    documents: list[str] = []
+    scores: list[float] = []
+    lengths, n_tied, n_absent = [], 0, 0
+    for begin, end in pairwise(data.offsets.tolist()):
+        query = keys[begin][0]
+        n_absent += query not in run
+        score_of = run.get(query, {})
+        names = [document for _, document in keys[begin:end]]
+        unjudged = sorted(score_of.keys() - set(names))
+        names += unjudged
+        order = sorted(score_of, key=lambda key: (score_of[key], key.encode()), reverse=True)
+        ranks = {document: rank for rank, document in enumerate(order, start=1)}
+        rows += [*range(begin, end), *[-1] * len(unjudged)]
+        documents += names
+        scores += [-ranks.get(document, inf) for document in names]
+        lengths.append(len(names))
+        n_tied += sum(count for count in Counter(score_of.values()).values() if count > 1)
+    is_judged, is_ranked = np.array(rows) >= 0, np.isfinite(scores)
+    if not (is_judged & is_ranked).any():
+        raise ValueError(
+            f"{path}: none of its documents is in {data.name}, whose first is {keys[0][1]!r} of "
+            f"query {data.qid[0]}; give a run on these data"
+        )
+    n_unjudged, n_missing = (~is_judged).sum(), (~is_ranked).sum()
+    sentence = (
+        f"{path}: {n_unjudged:,} unjudged, {n_missing:,} missing, {n_tied:,} tied documents, and "
+        f"{n_absent:,} missing queries, count as in trec_eval"
+    )
+    if n_unjudged or n_missing or n_tied:
+        warnings.warn(sentence, stacklevel=2)
+    return Run(_scored(data, rows, documents, lengths), np.array(scores, np.float64), sentence)
+
+
+def _scored(
+    data: RankingData, rows: list[int], documents: list[str], lengths: list[int]
+) -> RankingData:
+    """Return rows of the data, with label 0 for the row −1, in queries of these lengths."""
+    is_judged = np.array(rows) >= 0
+    weights = data.document_weights
+    return RankingData(
+        np.zeros((len(rows), 1)),
+        np.where(is_judged, data.y[rows], 0),
+        np.repeat(data.qid[data.offsets[:-1]], lengths),
+        name=data.name,
+        documents=documents,
+        query_weights=data.query_weights,
+        document_weights=None if weights is None else np.where(is_judged, weights[rows], 1.0),
+    )
+
+
+def _scores(path: Path) -> dict[str, dict[str, np.float32]]:
+    """Return the scores of a run by query and document, in single precision."""
     run: dict[str, dict[str, np.float32]] = {}
     for number, words in trec_lines(path, text_lines(path), "q1 Q0 p7 1 12.5 bm25"):
         query, _, document, _, score, _ = words
@@ -156,54 +210,12 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Run:
             )
         if document in run.setdefault(query, {}):
             raise ValueError(
-                f"{path}, line {number}: document {document} is twice in query {query}; leave one line"
+                f"{path}, line {number}: document {document} is twice in query {query}; leave one "
+                "line"
             )
         with np.errstate(over="ignore"):
             run[query][document] = np.float32(float(score))
-    rows: list[int] = []  # of the data, -1 for an unjudged document
-    documents: list[str] = []
-    scores, lengths, n_tied = [], [], 0
-    for begin, end in pairwise(data.offsets.tolist()):
-        given, own = run.get(keys[begin][0], {}), [document for _, document in keys[begin:end]]
-        order = sorted(
-            given, key=lambda document: (given[document], document.encode()), reverse=True
-        )
-        ranks = {document: rank for rank, document in enumerate(order, start=1)}
-        unjudged = sorted(given.keys() - set(own))
-        rows += [*range(begin, end), *[-1] * len(unjudged)]
-        documents += own + unjudged
-        scores += [-ranks.get(document, inf) for document in own + unjudged]
-        lengths.append(len(own) + len(unjudged))
-        n_tied += sum(count for count in Counter(given.values()).values() if count > 1)
-    judged, ranked = np.array(rows) >= 0, np.isfinite(scores)
-    if not (judged & ranked).any():
-        first = f"whose first is {keys[0][1]!r} of query {data.qid[0]}"
-        raise ValueError(
-            f"{path}: none of its documents is in {data.name}, {first}; give a run on these data"
-        )
-    counts = {"unjudged": (~judged).sum(), "missing": (~ranked).sum(), "tied": n_tied}
-    n_lacking = sum(keys[begin][0] not in run for begin in data.offsets[:-1])
-    numbers = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-    sentence = (
-        f"{path}: {numbers} documents, and {n_lacking:,} missing queries, count as in trec_eval"
-    )
-    if any(counts.values()):
-        warnings.warn(sentence, stacklevel=2)
-    weights = (
-        None
-        if data.document_weights is None
-        else np.where(judged, data.document_weights[rows], 1.0)
-    )
-    scored = RankingData(
-        np.zeros((len(rows), 1)),
-        np.where(judged, data.y[rows], 0),
-        np.repeat(data.qid[data.offsets[:-1]], lengths),
-        name=data.name,
-        documents=documents,
-        query_weights=data.query_weights,
-        document_weights=weights,
-    )
-    return Run(scored, np.array(scores, np.float64), sentence)
+    return run
 
 
 def trec_lines(
@@ -235,6 +247,7 @@ def document_keys(data: RankingData) -> list[tuple[str, str]]:
             )
         if any(word.split() != [word] for word in key):
             raise ValueError(
-                f"{data.name}: the query or document of {key} is empty or has a space; give other ids"
+                f"{data.name}: the query or document of {key} is empty or has a space; give other "
+                "ids"
             )
     return keys

@@ -22,7 +22,7 @@ from pydantic import (
 
 from moerank.arrays import Floats, Integers, Mask
 from moerank.checks import PLAIN_NAME, Parameters, first_mistake, plain_name, toml_value
-from moerank.data.scaling import FittedScaling, Scaling
+from moerank.data.preparation import FittedScaling, Scaling
 from moerank.files import read_toml
 from moerank.rankers.model import Forest, Model
 

@@ -555,7 +555,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         data = X if isinstance(X, RankingData) else as_ranking_data(X, y, qid, name="test data")
         table = self._table(data)
         scores = np.column_stack([self._scores(table), self._reference.scores(table)[:, 0]])
-        selection, reference = data.weighed(self._scored_by.per_query(data, scores)).T
+        selection, reference = data.weighted(self._scored_by.per_query(data, scores)).T
         return self._judged(selection, reference, data, "test", LEVEL)
 
     def _judged(

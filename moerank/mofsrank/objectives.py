@@ -273,7 +273,7 @@ class Risk(Objective):
         """Return the metric of the baseline on each query, remembered with the data."""
         data, metric, backend = candidates.data, candidates.metric, candidates.backend
         if self.baseline is not None:
-            return data.weighed(metric.per_query(data, self.baseline))
+            return data.weighted(metric.per_query(data, self.baseline))
         if backend is None:
             raise ValueError(
                 'the objective "risk" needs a backend to compare with, or Risk(baseline=scores)'
@@ -398,10 +398,10 @@ def values_in_bounds(
 def values_of(
     data: RankingData, metric: Metric, population: rankers.Population, *, workers: int = 1
 ) -> Matrix:
-    """Return the metric of each ranker of a population on each query, `weighed`, shape (n_queries, n_individuals)."""
+    """Return the metric of each ranker of a population on each query, weighted, shape (n_queries, n_individuals)."""
     if population.coefs is None:
-        return data.weighed(metric.per_query(data, rankers.scores_on(population, data)))
-    return data.weighed(
+        return data.weighted(metric.per_query(data, rankers.scores_on(population, data)))
+    return data.weighted(
         metric.of_linear(data, population.coefs, workers=workers)
     )  # without all scores in memory
 

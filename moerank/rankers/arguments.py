@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Mask, Vector
-from moerank.data import RankingData, scaling
+from moerank.data import RankingData, centre_in_queries, preparation
 from moerank.data.ranking_data import labels_alone
 
 # Validation data: a RankingData, (X, y) of one query, or (X, y, qid).
@@ -85,7 +85,7 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
         f"the features of {validation.name}",
         "the training data",
     )
-    if not arrays or isinstance(train.scaling, scaling.FittedScaling):
+    if not arrays or isinstance(train.scaling, preparation.FittedScaling):
         validation = scaled_alike(validation, train.scaling, train.missing)
     validation.require_moderate_values()
     return validation
@@ -115,8 +115,8 @@ def _validation_data(validation: object, train: RankingData) -> RankingData:
 
 def scaled_alike(
     data: RankingData,
-    training_scaling: scaling.Scaling,
-    missing: scaling.MissingRule | None,
+    training_scaling: preparation.Scaling,
+    missing: preparation.MissingRule | None,
 ) -> RankingData:
     """Return the data scaled like the training data; a ValueError if they are scaled in another way."""
     if missing is not None and data.missing not in (None, missing) and data.n_missing.any():
@@ -126,11 +126,11 @@ def scaled_alike(
         )
     if data.scaling == training_scaling:
         return data
-    if data.scaling == scaling.UNSCALED:
+    if data.scaling == preparation.UNSCALED:
         return training_scaling.apply(data)
-    if data.scaling == scaling.PER_QUERY and training_scaling == scaling.UNSCALED:
+    if data.scaling == preparation.PER_QUERY and training_scaling == preparation.UNSCALED:
         return data  # the training data may have been arrays of such data
-    if training_scaling == scaling.UNSCALED:
+    if training_scaling == preparation.UNSCALED:
         difference = "not"
     elif data.scaling.kind == training_scaling.kind:
         difference = "scaled by other values"
@@ -199,9 +199,9 @@ def _spread(train: RankingData) -> tuple[Mask, Vector]:
 
     def compute() -> tuple[Mask, Vector]:
         varies, squares = np.zeros(train.n_features, np.bool_), np.zeros(train.n_features)
-        for begin, end in train.query_blocks(scaling.ROWS):
+        for begin, end in train.query_blocks(preparation.ROWS):
             offsets = train.offsets[begin : end + 1]
-            X = scaling.centre_in_queries(train.X[offsets[0] : offsets[-1]], offsets - offsets[0])
+            X = centre_in_queries(train.X[offsets[0] : offsets[-1]], offsets - offsets[0])
             varies |= X.any(axis=0)
             squares += np.einsum("ij,ij->j", X, X)
         return varies, np.sqrt(squares / train.n_documents)
@@ -220,7 +220,7 @@ def warn_of_scales(train: RankingData) -> None:
     that vary in some query count. Scaled data give no warning. The warning points at the caller of `fit`.
     """
     varies, deviation = _spread(train)
-    if train.scaling != scaling.UNSCALED or not varies.any():
+    if train.scaling != preparation.UNSCALED or not varies.any():
         return
     large = np.where(varies, deviation, -1.0).argmax()
     small = np.where(varies, deviation, np.inf).argmin()

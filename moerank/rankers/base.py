@@ -32,7 +32,8 @@ from moerank.data import (
     Scaling,
     inputs,
 )
-from moerank.data.scaling import fill_missing, negative_features
+from moerank.data.preparation import fill_missing
+from moerank.data.scaling import negative_features
 from moerank.identity import digest
 from moerank.kernels.newton import MAX_STEPS
 from moerank.kernels.scores import linear_scores

@@ -17,7 +17,7 @@ from moerank.arrays import Array, Integers, Matrix
 from moerank.checks import first_mistake
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, RankingData, Scaling
 from moerank.data.inputs import as_table, column_names, without_values
-from moerank.data.scaling import QueryRule
+from moerank.data.preparation import QueryRule
 from moerank.files import read_json
 from moerank.kernels.compiled import read_only
 from moerank.kernels.scores import linear_scores, tree_scores

@@ -89,7 +89,7 @@ class Selection(Ranker):
             ranker = ranker.tune(train, validation, metric=tuning)
         reference = train_on_subsets(ranker, train, np.ones((1, train.n_features), bool))
         scores = np.column_stack([self.predict(test), reference.scores(self._table(test))[:, 0]])
-        selection_values, reference_values = test.weighed(measure.per_query(test, scores)).T
+        selection_values, reference_values = test.weighted(measure.per_query(test, scores)).T
         n_all = np.count_nonzero(varying_for(ranker, train) | self.support_)
         return judge(
             selection_values,

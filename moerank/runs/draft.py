@@ -19,8 +19,9 @@ from moerank.data import Fold, RankingData
 from moerank.data.describe import extreme_remarks
 from moerank.data.folds import Draws
 from moerank.data.inputs import arrow_numbers
-from moerank.data.read import quoted
+from moerank.data.read import CELLS_AT_A_TIME, quoted
 from moerank.data.read import table as tables
+from moerank.data.read.delimited import parsed_numbers
 from moerank.metrics import NDCG, Metric
 from moerank.rankers.rank_rls import RankRLS
 from moerank.runs.problem import Problem
@@ -152,7 +153,7 @@ class _Column:
         self.kind, self.cells = column.type, column.combine_chunks()
         self.is_switch = wrong = np.zeros(len(self.cells), np.bool_)
         if pa.types.is_string(self.kind):
-            numbers, self.is_switch, wrong = tables.parsed_numbers(self.cells)
+            numbers, self.is_switch, wrong = parsed_numbers(self.cells)
         elif (
             pa.types.is_integer(self.kind)
             or pa.types.is_floating(self.kind)
@@ -310,7 +311,7 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
     documents, at most 32,768 or 4 million values. Equal values rank in random order. With fewer than 20 queries nothing
     is said.
     """
-    n_rows = min(ROWS_FOR_LEAKS, tables.CELLS_AT_A_TIME // train.n_features)
+    n_rows = min(ROWS_FOR_LEAKS, CELLS_AT_A_TIME // train.n_features)
     n_queries = max(1, int(np.searchsorted(train.offsets, n_rows, side="right")) - 1)
     queries = np.repeat(np.arange(n_queries), np.diff(train.offsets[: n_queries + 1]))
     part = train.with_rows(np.lexsort((Draws(0).order(len(queries)), queries)))
@@ -324,7 +325,7 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
         spread = np.sqrt(np.diagonal(PairMoments.of(part).gram))
         scaled = part.with_table(X / np.where(spread > 0.0, spread, 1.0))
         together = RankRLS(alpha=0.1).fit(scaled).predict(scaled)
-        values = part.weighed(
+        values = part.weighted(
             metric.values(part, np.ascontiguousarray(np.hstack([together[:, None], X, -X])))
         )
         p = scipy.stats.ttest_1samp(

@@ -18,10 +18,10 @@ from pydantic import (
 
 from moerank.checks import Parameters, check_at_least, unknown
 from moerank.data import Fold, fit_scaling
-from moerank.data.costs import read_cost_table
 from moerank.data.folds import data_folders
+from moerank.data.read.cost_table import read_cost_table
 from moerank.data.read.table import reader_of
-from moerank.files import Json, read_text, read_toml
+from moerank.files import Json, read_toml
 from moerank.metrics import Metric, make_metric
 from moerank.mofsrank import settings as of_search
 from moerank.mofsrank.limits import allowed_features
@@ -84,7 +84,7 @@ class FeaturesSection(LimitsSection):
         """
         train, validation, test = fold
         for path in self.files(folders):
-            costs = read_cost_table(read_text(path), str(path), train.feature_names, self.other)
+            costs = read_cost_table(path, train.feature_names, self.other)
             train, validation, test = (
                 train.with_costs(costs),
                 validation.with_costs(costs),
@@ -291,7 +291,11 @@ class Problem(Section):
         check_at_least(1, self.data.n_folds(folders), fold=fold)
         (train, vali, test), limits = self.features.applied(self.data.read(fold, folders), folders)
         if (scaled := self.data.scaled) is not None:
-            return (train.declared(scaled), vali.declared(scaled), test.declared(scaled)), limits
+            return (
+                train.mark_scaled(scaled),
+                vali.mark_scaled(scaled),
+                test.mark_scaled(scaled),
+            ), limits
         _ = train.is_extreme  # of raw values
         scaling = fit_scaling(train, self.data.normalize)
         return (scaling.apply(train), scaling.apply(vali), scaling.apply(test)), limits

@@ -12,8 +12,8 @@ from pydantic_core import PydanticSerializationError
 
 from moerank.checks import first_mistake
 from moerank.data import UNSCALED, Scaling
-from moerank.data.folds import MOST_FOLDS
-from moerank.data.scaling import QueryRule
+from moerank.data.folds import MAX_FOLDS
+from moerank.data.preparation import QueryRule
 from moerank.files import Json, escape_formula, read_text, replace_file
 from moerank.mofsrank.objectives import FRONT
 from moerank.rankers.model import Forest, Model
@@ -288,7 +288,7 @@ class Result(Stored):
 
     format: Format = FORMAT
     problem: str
-    fold: Annotated[int, Field(ge=1, le=MOST_FOLDS)]
+    fold: Annotated[int, Field(ge=1, le=MAX_FOLDS)]
     solver: str
     seed: Natural
     random_state: Natural

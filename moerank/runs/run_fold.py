@@ -108,7 +108,7 @@ class Measure:
         for part, rows in self.parts.items():
             scores = np.ascontiguousarray(population.scores(rows.X))
             values = {
-                metric.name: rows.weighed(metric.per_query(rows, scores)) for metric in metrics
+                metric.name: rows.weighted(metric.per_query(rows, scores)) for metric in metrics
             }
             further[part] = {
                 name: float(mean_over_queries(value)[0]) for name, value in values.items()
@@ -180,12 +180,12 @@ class Measure:
         """Return the values (n_queries, n_rankers) of each metric on one part."""
         if population.coefs is not None:
             return {
-                metric.name: rows.weighed(metric.of_linear(rows, population.coefs))
+                metric.name: rows.weighted(metric.of_linear(rows, population.coefs))
                 for metric in self.metrics
             }
         scores = np.ascontiguousarray(population.scores(rows.X))
         return {
-            metric.name: rows.weighed(metric.per_query(rows, scores)) for metric in self.metrics
+            metric.name: rows.weighted(metric.per_query(rows, scores)) for metric in self.metrics
         }
 
 
@@ -608,7 +608,7 @@ def _verdict(
     against = partial(judge, chosen.per_query["test"][metric.name], **about)
     orders = np.random.default_rng(0).random((test.n_documents, RANDOM_ORDERS))
     verdict = verdict.with_chance(
-        against(reference=test.weighed(metric.per_query(test, orders)).mean(axis=1))
+        against(reference=test.weighted(metric.per_query(test, orders)).mean(axis=1))
     )
     for trees in (baseline for baseline in baselines if baseline.name == TREES):
         verdict = verdict.with_rival(against(reference=trees.per_query["test"][metric.name]), TREES)

@@ -208,7 +208,7 @@ def judge_on_new(
             scores = np.ascontiguousarray(model.predict(data)[:, None], dtype=np.float64)
         except ValueError as error:
             raise ValueError(f"cannot rank by {title}: {error}{remedy}") from None
-        values.append(data.weighed(metric.per_query(data, scores))[:, 0])
+        values.append(data.weighted(metric.per_query(data, scores))[:, 0])
     size, other_size = len(result.best.features), len(other.features)
     margin = MARGIN if result.verdict is None else result.verdict.margin
     chosen, reference = values
@@ -277,4 +277,4 @@ def _read(
         ) from None
     if model.scaling != PER_QUERY:
         return data
-    return PER_QUERY.apply(data) if read["normalize"] == "query" else data.declared("query")
+    return PER_QUERY.apply(data) if read["normalize"] == "query" else data.mark_scaled("query")

@@ -15,18 +15,18 @@ from moerank.data import (
     load_web_fold,
 )
 from moerank.data.folds import (
-    MOST_FOLDS,
-    MOST_LABELS,
-    MOST_SEED,
+    MAX_FOLDS,
+    MAX_LABELS,
+    MAX_SEED,
     N_FOLDS,
     count_folds,
     deal_queries,
     split_queries,
 )
+from moerank.data.preparation import MissingRule, check_missing_rule
 from moerank.data.ranking_data import Fold
 from moerank.data.read.letor import files_beside, load_letor
 from moerank.data.read.table import checked_labels_rule, load_table, load_table_fold
-from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.identity import digest
 from moerank.mofsrank.settings import Section, at_least
 
@@ -113,7 +113,7 @@ class DataSection(Section):
         _last_fold.clear()
         if train.X.nbytes + vali.X.nbytes + test.X.nbytes <= LARGEST_FOLD:
             _last_fold[key] = train, vali, test
-        return train.forgetful(), vali.forgetful(), test.forgetful()
+        return train.without_cache(), vali.without_cache(), test.without_cache()
 
     def _read(self, fold: int, folders: Folders) -> Fold:
         """Return the parts of a fold, from the first folder with the data."""
@@ -152,8 +152,8 @@ class Split(Section):
 
     validation: Share | None = None
     test: Share | None = None
-    folds: Annotated[int, at_least(3, MOST_FOLDS)] | None = None
-    seed: Annotated[int, at_least(0, MOST_SEED)] = 0
+    folds: Annotated[int, at_least(3, MAX_FOLDS)] | None = None
+    seed: Annotated[int, at_least(0, MAX_SEED)] = 0
 
     @model_validator(mode="after")
     def _is_possible(self) -> Self:
@@ -349,7 +349,7 @@ class MemoryData(DataSection):
 
     source: Literal["memory"]
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{24}$")]
-    folds: Annotated[int, at_least(1, MOST_FOLDS)] = 1
+    folds: Annotated[int, at_least(1, MAX_FOLDS)] = 1
     split: Split | None = None
 
     _held: tuple[Fold, ...] = PrivateAttr(default=())
@@ -448,7 +448,7 @@ class DigitsData(MadeData):
     source: Literal["digits"]
     n_queries: Annotated[int, at_least(5)] = 150
     n_documents: Annotated[int, at_least(2)] = 100
-    seed: Annotated[int, at_least(0, MOST_SEED)] = 0
+    seed: Annotated[int, at_least(0, MAX_SEED)] = 0
 
 
 class PlantedData(MadeData):
@@ -461,9 +461,9 @@ class PlantedData(MadeData):
     n_relevant: Annotated[int, at_least(1)] = 5
     n_redundant: Annotated[int, at_least(0)] = 10
     n_noise: Annotated[int, at_least(0)] = 15
-    n_labels: Annotated[int, at_least(2, MOST_LABELS)] = 3
+    n_labels: Annotated[int, at_least(2, MAX_LABELS)] = 3
     noise: Annotated[float, Field(strict=True, ge=0)] = 0.1
-    seed: Annotated[int, at_least(0, MOST_SEED)] = 0
+    seed: Annotated[int, at_least(0, MAX_SEED)] = 0
 
 
 class ShopData(MadeData):
@@ -473,7 +473,7 @@ class ShopData(MadeData):
     source: Literal["shop"]
     n_queries: Annotated[int, at_least(5)] = 2000
     n_documents: Annotated[int, at_least(2)] = 10
-    seed: Annotated[int, at_least(0, MOST_SEED)] = 0
+    seed: Annotated[int, at_least(0, MAX_SEED)] = 0
 
 
 class WebData(DataSection):
@@ -481,7 +481,7 @@ class WebData(DataSection):
 
     source: Literal["web"]
     queries: Annotated[int, at_least(5)] = 300
-    seed: Annotated[int, at_least(0, MOST_SEED)] = 0
+    seed: Annotated[int, at_least(0, MAX_SEED)] = 0
     dtype: Precision = "float32"
 
     def _read(self, fold: int, folders: Folders) -> Fold:

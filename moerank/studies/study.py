@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from moerank.checks import check_at_least, first_mistake
 from moerank.data import RankingData
-from moerank.data.folds import MOST_FOLDS, N_FOLDS
+from moerank.data.folds import MAX_FOLDS, N_FOLDS
 from moerank.files import Json, last_change, replace_file
 from moerank.identity import digest
 from moerank.mofsrank.settings import Section, refusing
@@ -94,7 +94,7 @@ class Grid(Section):
 
     problems: tuple[Problem, ...]
     solvers: tuple[Solver, ...]
-    folds: tuple[Annotated[int, Field(strict=True, ge=1, le=MOST_FOLDS)], ...]
+    folds: tuple[Annotated[int, Field(strict=True, ge=1, le=MAX_FOLDS)], ...]
     seeds: Annotated[int, Field(strict=True, ge=1, le=MOST_CELLS)]
     ablation: dict[str, str] = Field(
         default_factory=dict

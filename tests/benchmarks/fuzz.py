@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from helpers.broken_letor import somewhere_else
 
 from moerank.data import load_table
-from moerank.data.read.table import MISSING
+from moerank.data.read.delimited import MISSING
 
 SWITCHES = {"true": 1.0, "True": 1.0, "TRUE": 1.0, "false": 0.0, "False": 0.0, "FALSE": 0.0}
 HANG = 2.0  # seconds of the processor: those of the clock tell nothing on a busy machine

@@ -115,8 +115,8 @@ def test_features_that_come_scaled_per_query_are_recognised():
     given = RankingData(scaled.X, data.y, data.qid)
     assert not describe(data).comes_scaled
     assert describe(given).comes_scaled
-    assert 'say scaled = "query" in the problem file, or data.declared("query")' in describe(given).remarks()[1]
-    for known in (scaled, given.declared("query")):
+    assert 'set scaled = "query" in the problem file, or call data.mark_scaled("query")' in describe(given).remarks()[1]
+    for known in (scaled, given.mark_scaled("query")):
         assert (describe(known).scaling, describe(known).comes_scaled) == ("query", True)
         assert len(describe(known).remarks()) == 1
     X = scaled.X.copy()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from moerank.data import RankingData, fit_scaling
-from moerank.data.scaling import ROWS, fill_missing
+from moerank.data.preparation import ROWS, fill_missing
 from moerank.exports.deployable import obstacles
 from moerank.rankers import RankRLS
 from moerank.rankers.model import Model

@@ -17,7 +17,8 @@ from moerank.data import (
     fit_scaling,
     query_level_norm,
 )
-from moerank.data.scaling import ROWS, negative_features
+from moerank.data.preparation import ROWS
+from moerank.data.scaling import negative_features
 from moerank.rankers.lambda_mart import LambdaMART
 from moerank.rankers.model import Model
 
@@ -161,20 +162,20 @@ def test_what_is_scaled_is_not_scaled_again():
         with pytest.raises(ValueError, match=r"raw: the features are scaled already \(minmax\), and cannot"):
             other.apply(scaled)
     with pytest.raises(ValueError, match="scaled already"):
-        scaled.declared("query")
+        scaled.mark_scaled("query")
     with pytest.raises(ValueError, match="the scaling has 4 features, but the table has shape"):
         scaled.scaling.apply(RankingData([[1.0]], [0]))
 
 
 def test_data_can_be_declared_scaled_per_query():
     data = raw()
-    declared = data.declared("query")
+    declared = data.mark_scaled("query")
     assert (declared.scaling, data.scaling) == (PER_QUERY, UNSCALED)
     assert np.shares_memory(declared.X, data.X)
     assert declared.pairs is data.pairs
-    assert declared.declared("query").scaling == PER_QUERY
+    assert declared.mark_scaled("query").scaling == PER_QUERY
     with pytest.raises(ValueError, match="kind must be 'query', not 'minmax'"):
-        data.declared("minmax")
+        data.mark_scaled("minmax")
 
 
 def test_parts_keep_their_scaling():

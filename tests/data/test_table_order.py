@@ -80,7 +80,7 @@ def test_tables_come_block_by_block_and_lie_by_columns(tmp_path, monkeypatch, sm
     frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(20)])
     queries = [f"q{query}" for query in qid]
     getattr(frame.assign(label=y, query=queries), f"to_{ending}")(path, index=False, **writing)
-    monkeypatch.setattr("moerank.data.read.table.CELLS_AT_A_TIME", 1000)
+    monkeypatch.setattr("moerank.data.read.CELLS_AT_A_TIME", 1000)
     data = load_table(path, label="label", query="query", dtype=dtype)
     assert (data.X.dtype, data.X.flags.f_contiguous, data.qid.tolist()) == (dtype, True, queries)
     np.testing.assert_array_equal(data.X, X.astype(dtype))

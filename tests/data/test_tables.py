@@ -12,7 +12,7 @@ import pytest
 
 from moerank.data import load_table, load_table_fold
 from moerank.data.read import table as table_module
-from moerank.data.read.table import MISSING
+from moerank.data.read.delimited import MISSING
 
 TEXT = "query,label,price,rating\nshoes,2,59.9,4.5\nshoes,0,120,3\nhats,1,-1e-3,.5\n"
 
@@ -342,7 +342,7 @@ WRONG = [
     (PLAIN | {"a": [1.0, 2.0, -1e39]}, {"dtype": np.float32}, r"row 3: the value -1e\+39 of 'a' is infinite, or too"),
     (PLAIN | {"label": [1, None, 0]}, {}, r"row 2: the label in the column 'label' is missing"),
     (PLAIN | {"query": ["x", None, "y"]}, {}, r"row 2: no query id in the column 'query'"),
-    (PLAIN | {"query": [[1], [1], [2]]}, {}, r"the column 'query' holds list<.*, which are not ids; make texts"),
+    (PLAIN | {"query": [[1], [1], [2]]}, {}, r"the column 'query' holds list<.*, which are not ids; convert"),
     (PLAIN | {"__index_level_0__": [1, 2, 3]}, {}, r"the column '__index_level_0__' is an index that pandas wrote"),
     (PLAIN | {"label": [], "query": [], "a": []}, {}, "not plain numbers|the table has no row"),
     (PLAIN | {"query": [1.0, 1.0, np.nan]}, {}, "row 3: the query id nan in the column 'query' is NaN, or a float"),

@@ -99,7 +99,7 @@ def test_without_room_for_the_system_of_all_features_each_individual_has_its_own
     arguments = {"feature_mask": masks, "pair_mask": half, "unit": "query"}
     populations = [ranker.fit_population(data, feature_mask=masks), ranker.fit_population(data, **arguments)]
     monkeypatch.setenv("MOERANK_MEMORY", str(3 * 8 * populations[0].tables.shape[1] ** 2 * 0.9 / 2**30))
-    data = prepare(noisy_data).forgetful()
+    data = prepare(noisy_data).without_cache()
     for population, given in zip(populations, [{"feature_mask": masks}, arguments], strict=True):
         own = ranker.fit_population(data, **given)
         np.testing.assert_array_equal(own.tables, population.tables)

@@ -218,7 +218,7 @@ def test_trees_rankers_from_elsewhere_and_scaled_data_are_spared(ranker):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScaleWarning)
         ranker.fit(data)
-        for scaled in (query_level_norm(data), fit_scaling(data, "standard").apply(data), data.declared("query")):
+        for scaled in (query_level_norm(data), fit_scaling(data, "standard").apply(data), data.mark_scaled("query")):
             RankSVM().fit(scaled)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from moerank import MOFSRank
 from moerank.data import make_planted
-from moerank.data.scaling import FittedScaling
+from moerank.data.preparation import FittedScaling
 from moerank.rankers import AdditiveRLS, LambdaMART, RankBoost
 from moerank.rankers.model import Forest
 from moerank.rankers.shapes import shapes_of

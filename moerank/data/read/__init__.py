@@ -16,10 +16,12 @@ from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Floats, Integers, Vector
 from moerank.data.inputs import RULES, empty_table
+from moerank.data.preparation import MissingRule
 from moerank.data.ranking_data import RankingData
-from moerank.data.scaling import MissingRule
 from moerank.files import open_regular
 from moerank.kernels.letor_text import POWERS
+
+CELLS_AT_A_TIME = 2**22  # values of a table that are read together
 
 LONGEST_LINE = 2**26  # bytes in a line; a longer one is not text, and must not fill the memory
 
@@ -46,6 +48,14 @@ class Documents:
         """Return the documents as ranking data without a copy of the features, unless missing values are replaced."""
         self.X.setflags(write=False)
         return RankingData(**vars(self), name=name, missing=missing, missing_values=missing_values)
+
+
+class WrongRowError(ValueError):
+    """A row of a table that cannot be used, counted from 0, and the reason."""
+
+    def __init__(self, row: int, reason: str) -> None:
+        super().__init__(reason)
+        self.row, self.reason = row, reason
 
 
 Precision = type[np.float64] | type[np.float32]
@@ -105,13 +115,13 @@ def joined(pieces: list[Floats], width: int, dtype: DTypeLike) -> Floats:
 
 
 @contextmanager
-def unpacked(path: Path, stored: BinaryIO) -> Iterator[BinaryIO]:
+def unpacked(path: Path, raw: BinaryIO) -> Iterator[BinaryIO]:
     """Yield the bytes of an open file, unpacked if it ends in ``.gz``; damage is a ValueError with the path."""
     if path.suffix.lower() != ".gz":
-        yield stored
+        yield raw
         return
     try:
-        with gzip.GzipFile(fileobj=stored) as file:
+        with gzip.GzipFile(fileobj=raw) as file:
             yield cast("BinaryIO", file)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(
@@ -119,9 +129,8 @@ def unpacked(path: Path, stored: BinaryIO) -> Iterator[BinaryIO]:
         ) from None
 
 
-ARCHIVE = re.compile(
-    rb"PK\x03\x04|BZh[1-9]1AY|\xfd7zXZ|7z\xbc\xaf|\x1f\x8b"
-)  # how compressed files begin
+# How compressed files begin.
+ARCHIVE = re.compile(rb"PK\x03\x04|BZh[1-9]1AY|\xfd7zXZ|7z\xbc\xaf|\x1f\x8b")
 
 
 def without_mark(path: Path, text: bytes) -> bytes:
@@ -136,7 +145,7 @@ def without_mark(path: Path, text: bytes) -> bytes:
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the numbered lines of a UTF-8 text, plain or ``.gz``; any other content is a ValueError."""
     number = 0
-    with open_regular(path) as stored, unpacked(path, stored) as file:
+    with open_regular(path) as raw, unpacked(path, raw) as file:
         while line := file.readline(LONGEST_LINE):
             line = line if number else without_mark(path, line)
             where = f"{path}, line {number + 1}"
@@ -159,8 +168,9 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def shortened(text: str | bytes, length: int = 30) -> str:
     """Return the beginning of a text for a message."""
-    shown = text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else text
-    return shown if len(shown) <= length else shown[: length - 1] + "…"
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "backslashreplace")
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def quoted(text: str | bytes) -> str:
@@ -170,8 +180,10 @@ def quoted(text: str | bytes) -> str:
 
 def names_in(folder: Path) -> str:
     """Return the names of the first ten entries of a folder, for a message."""
-    present = sorted(entry.name for entry in folder.iterdir())
-    return ", ".join(present[:10]) + (", …" if len(present) > 10 else "") if present else "nothing"
+    names = sorted(entry.name for entry in folder.iterdir())
+    if len(names) > 10:
+        names[10:] = ["…"]
+    return ", ".join(names) or "nothing"
 
 
 def check_folder(folder: Path, advice: str) -> None:

@@ -16,13 +16,12 @@ from numpy.typing import DTypeLike
 from moerank.arrays import Floats, Integers, Vector
 from moerank.checks import check_at_least, check_room
 from moerank.data import read
+from moerank.data.preparation import MissingRule
 from moerank.data.ranking_data import RankingData
-from moerank.data.scaling import MissingRule
 from moerank.kernels.letor_text import read_lines
 
-CHUNK = (
-    2**22
-)  # bytes that are read at once: few enough for the caches, enough for the interpreter not to matter
+# Bytes that are read at once: few enough for the caches, enough for the interpreter not to matter.
+CHUNK = 2**22
 
 # The largest feature number a file may hold unless `n_features` allows more: a misprint must not fill the memory.
 LARGEST_FEATURE = 10_000
@@ -101,13 +100,44 @@ def load_letor(
     ...     load_letor(path).X
     array([[0.5 , 0.  , 1.  ], [0.  , 0.25, 0.  ]], dtype=float32)
     """
-    nulls = missing is not None
-    documents = read_letor(
-        Path(path), n_features=n_features, zero_based=zero_based, nulls=nulls, dtype=dtype
+    [data] = load_parts(
+        [Path(path)],
+        missing,
+        missing_values,
+        dtype,
+        name,
+        n_features=n_features,
+        zero_based=zero_based,
     )
+    return data
+
+
+def load_parts(
+    paths: Sequence[Path],
+    missing: MissingRule | None,
+    missing_values: Sequence[float],
+    dtype: DTypeLike | None,
+    name: str | None = None,
+    **form: Any,
+) -> list[RankingData]:
+    """Return the documents of several files as data sets with the same features in the same precision.
+
+    Features that a file does not list are 0; `form` are arguments of `read_letor`, the others those of `load_letor`.
+    """
+    parts = [read_letor(path, nulls=missing is not None, dtype=dtype, **form) for path in paths]
     if dtype is None:
-        [documents] = read.in_single_if_exact([documents])
-    return documents.as_data(name or str(path), missing, missing_values)
+        parts = read.in_single_if_exact(parts)
+    width, feature_names = max((part.X.shape[1], part.feature_names) for part in parts)
+    data = []
+    for path, part in zip(paths, parts, strict=True):
+        n_documents, n_columns = part.X.shape
+        if n_columns < width:
+            what = f"{path}: a table of {n_documents:,} documents × {width:,} features"
+            check_room(what, n_documents * width * part.X.itemsize)
+            X = np.pad(part.X, ((0, 0), (0, width - n_columns)))
+            part = replace(part, X=X, feature_names=feature_names)
+        data.append(part.as_data(name or str(path), missing, missing_values))
+    return data
 
 
 def read_letor(
@@ -132,42 +162,46 @@ def read_letor(
     weights_file = next(iter(files_beside(path, ".weight")), None)
     limits = n_features or 0, n_features or LARGEST_FEATURE
     parser = _Parser(path, precision, *limits, nulls, counts_file, 0 if zero_based else 1)
-    with path.open("rb", buffering=0) as stored, read.unpacked(path, stored) as file:
+    with path.open("rb", buffering=0) as raw, read.unpacked(path, raw) as file:
         for text, end in parser.pieces(file):
             parser.add(text, end)
     documents = parser.documents()
-    for what, n in zip(
-        ("the file holds no document", "no line lists a feature"), documents.X.shape, strict=True
-    ):
-        if n == 0:
-            raise ValueError(f"{path}: {what}; expected lines like '2 qid:1 1:0.5 2:0'")
-    n_documents = len(documents.y)
+    n_documents, n_columns = documents.X.shape
+    if not n_documents or not n_columns:
+        reason = "no line lists a feature" if n_documents else "the file holds no document"
+        raise ValueError(f"{path}: {reason}; expected lines like '2 qid:1 1:0.5 2:0'")
     if counts_file is not None:
-        form = "0*[1-9][0-9]{0,8}", "the number of documents of a query, from 1 on"
-        counts = _numbers_beside(counts_file, *form).astype(np.int64)
-        if counts.sum() != n_documents:
-            queries = f"the {len(counts):,} queries have {counts.sum():,} documents"
-            raise ValueError(
-                f"{counts_file}: {queries}, but {path} has {n_documents:,}; give the sizes in order"
-            )
-        documents = replace(documents, qid=np.repeat(np.arange(1, len(counts) + 1), counts))
+        documents = replace(documents, qid=_queries_beside(counts_file, path, n_documents))
     if zero_based:
-        documents = replace(documents, feature_names=tuple(map(str, range(documents.X.shape[1]))))
+        documents = replace(documents, feature_names=tuple(map(str, range(n_columns))))
     if weights_file is not None:
-        weights: Any = _numbers_beside(
-            weights_file, _NUMBER, "a weight; write one positive number a line"
-        )
+        what = "a weight; write one positive number a line"
+        weights = _numbers_beside(weights_file, _NUMBER, what)
         n_queries = 1 + np.count_nonzero(documents.qid[1:] != documents.qid[:-1])
-        roles = {n_queries: "query_weights", n_documents: "document_weights"}
-        if len(weights) not in roles:
-            sizes = (
-                f"{path} has {n_documents:,} documents and {n_queries:,} queries; give one for each"
-            )
+        if len(weights) == n_documents:
+            documents = replace(documents, document_weights=weights)
+        elif len(weights) == n_queries:
+            documents = replace(documents, query_weights=weights)
+        else:
             raise ValueError(
-                f"{weights_file}: {len(weights):,} weights, but {sizes} document, or for each query"
+                f"{weights_file}: {len(weights):,} weights, but {path} has {n_documents:,} "
+                f"documents and {n_queries:,} queries; give one for each document, or for each "
+                "query"
             )
-        documents = replace(documents, **{roles[len(weights)]: weights})
     return documents
+
+
+def _queries_beside(counts_file: Path, path: Path, n_documents: int) -> Integers:
+    """Return the query of each document, from a file with the number of documents of each query."""
+    form = "0*[1-9][0-9]{0,8}"
+    what = "the number of documents of a query, from 1 on"
+    counts = _numbers_beside(counts_file, form, what).astype(np.int64)
+    if counts.sum() != n_documents:
+        raise ValueError(
+            f"{counts_file}: the {len(counts):,} queries have {counts.sum():,} documents, but "
+            f"{path} has {n_documents:,}; give the sizes in order"
+        )
+    return np.repeat(np.arange(1, len(counts) + 1), counts)
 
 
 _LABEL = re.compile(rb"[0-9]{1,9}(?:\.0*)?")
@@ -187,7 +221,7 @@ class _Parser:
     limit: int  # the largest number of features that is allowed
     nulls: bool
     counts_file: Path | None  # the file with the queries
-    least: int  # the number of the first feature
+    minimum: int  # the number of the first feature
 
     def __post_init__(self) -> None:
         # The last double that is not rounded to infinity.
@@ -196,9 +230,8 @@ class _Parser:
         )
         self._pieces: list[Floats] = []
         self._labels: list[Integers] = [np.zeros(0, np.int64)]
-        self._queries: dict[
-            bytes | int, tuple[str, int]
-        ] = {}  # their first spelling, and their first row
+        # Their first spelling, and their first row.
+        self._queries: dict[bytes | int, tuple[str, int]] = {}
         self._query: bytes | int | None = None
         self._documents: list[bytes] | None = []  # None once a document has no id
         self._n_rows = self._n_lines = 0
@@ -225,58 +258,61 @@ class _Parser:
         n_lines, width = _line_ends(text[:end]), self.width
         if not self._pieces:
             features = map(int, re.findall(rb"[ \t](\d{1,9}):", text[:4096]))
-            width = max(width, min(max(features, default=0) + 1 - self.least, self.limit))
-        rows, hard = np.empty((n_lines, 4), np.int64), np.empty((end // 4 + 1, 4), np.int64)
-        while True:
-            size = f"a table of {self._n_rows + n_lines:,} or more documents × {width:,} features"
-            n_bytes = width * self.dtype.itemsize + 16
-            check_room(
-                f"{self.path}, line {self._n_lines + 1}: {size}", (self._n_rows + n_lines) * n_bytes
-            )
-            values = read.zeros(n_lines, width, self.dtype)
-            settings = (
-                self.limit + self.least - 1,
-                self._largest,
-                self.counts_file is None,
-                self.least,
-            )
-            at, n_rows, widest, n_hard = read_lines(
-                np.frombuffer(text, np.uint8), end, values, rows, hard, *settings
-            )
-            if widest <= width:
-                break
-            width = widest
-        rows = rows[:n_rows]
-        faults = [(at, "")] * (at < end) + self._convert(text, values, hard[:n_hard])
+            width = max(width, min(max(features, default=0) + 1 - self.minimum, self.limit))
+        values, rows, hard, stop, widest = self._parse(text, end, n_lines, width)
+        if widest > width:
+            values, rows, hard, stop, _ = self._parse(text, end, n_lines, widest)
+        faults = self._convert(text, values, hard)
+        if stop < end:
+            faults.append((stop, ""))
         if self.counts_file is None:
             faults += self._begin_queries(text, rows)
         if faults:
             self._refuse(text[:end], *min(faults))
         if self._documents is not None:
-            ids = [_DOCUMENT.match(text, at) for at in rows[:, 3].tolist() if at >= 0]
+            ids = [_DOCUMENT.match(text, begin) for begin in rows[:, 3].tolist() if begin >= 0]
             words = [match[1] for match in ids if match and match[1]]
-            self._documents = self._documents + words if len(words) == n_rows else None
+            self._documents = self._documents + words if len(words) == len(rows) else None
         values += 0  # −0 becomes 0
-        self._pieces.append(values[:n_rows])
+        self._pieces.append(values[: len(rows)])
         self._labels.append(rows[:, 0].copy())
-        self._n_rows += n_rows
+        self._n_rows += len(rows)
         self._n_lines += n_lines
         self.width = max(widest, self.width)
+
+    def _parse(
+        self, text: bytes, end: int, n_lines: int, width: int
+    ) -> tuple[Floats, Integers, Integers, int, int]:
+        """Return values, rows, values left over, the index of the end or of a wrong line, and the largest feature."""
+        n_rows = self._n_rows + n_lines
+        what = f"a table of {n_rows:,} or more documents × {width:,} features"
+        n_bytes = n_rows * (width * self.dtype.itemsize + 16)
+        check_room(f"{self.path}, line {self._n_lines + 1}: {what}", n_bytes)
+        rows, hard = np.empty((n_lines, 4), np.int64), np.empty((end // 4 + 1, 4), np.int64)
+        values = read.zeros(n_lines, width, self.dtype)
+        stop, n_rows, widest, n_hard = read_lines(
+            np.frombuffer(text, np.uint8),
+            end,
+            values,
+            rows,
+            hard,
+            self.limit + self.minimum - 1,
+            self._largest,
+            self.counts_file is None,
+            self.minimum,
+        )
+        return values, rows[:n_rows], hard[:n_hard], stop, widest
 
     def documents(self) -> read.Documents:
         """Put the pieces together."""
         X, y = read.joined(self._pieces, self.width, self.dtype), np.concatenate(self._labels)
         qid = np.zeros(len(y), np.int64)
         if self.counts_file is None:
-            all_integers = all(isinstance(query, int) for query in self._queries)
-            ids = (
-                list(self._queries)
-                if all_integers
-                else [spelt for spelt, _ in self._queries.values()]
-            )
-            qid = np.repeat(
-                np.array(ids), np.diff([*(row for _, row in self._queries.values()), len(y)])
-            )
+            ids: list[Any] = list(self._queries)
+            if not all(isinstance(query, int) for query in ids):
+                ids = [spelling for spelling, _ in self._queries.values()]
+            begins = [row for _, row in self._queries.values()]
+            qid = np.repeat(np.array(ids), np.diff([*begins, len(y)]))
         words = [word.decode("utf-8", "backslashreplace") for word in self._documents or ()]
         return read.Documents(X, y, qid, documents=np.array(words) if words else None)
 
@@ -306,20 +342,17 @@ class _Parser:
         import pyarrow.compute as pc
 
         buffers = [None, pa.py_buffer(bounds), pa.py_buffer(text)]
-        texts = pa.Array.from_buffers(pa.binary(), bounds.size - 1, buffers)[
-            ::2
-        ]  # without what is between values
+        texts = pa.Array.from_buffers(pa.binary(), bounds.size - 1, buffers)
+        texts = texts[::2]  # without what is between values
         are_numbers = pc.match_substring_regex(texts, _NUMBER)
-        numbers = (
-            pc.if_else(are_numbers, texts, None).cast(pa.float64()).to_numpy(zero_copy_only=False)
-        )
-        right = np.abs(numbers) <= self._largest
+        numbers = np.asarray(pc.if_else(are_numbers, texts, None).cast(pa.float64()))
+        is_value = np.abs(numbers) <= self._largest
         if self.nulls:
-            right |= pc.match_substring_regex(texts, _NULL).to_numpy(zero_copy_only=False)
-        if right.all():
+            is_value |= np.asarray(pc.match_substring_regex(texts, _NULL))
+        if is_value.all():
             columns = hard[:, 3] < values.shape[1]
             values[hard[columns, 2], hard[columns, 3]] = numbers[columns]
-        return [(begin, "") for begin in hard[~right, 0][:1].tolist()]
+        return [(begin, "") for begin in hard[~is_value, 0][:1].tolist()]
 
     def _refuse(self, text: bytes, at: int, reason: str) -> None:
         """Raise the error of the line at an index of the text."""
@@ -332,35 +365,52 @@ class _Parser:
         """Say what is wrong with the form of a document."""
         label, *tokens = re.split(rb"[ \t]+", line.partition(b"#")[0].strip(b" \t"))
         if not _LABEL.fullmatch(label):
-            return f"the label {read.quoted(label)} is not an integer from 0 (irrelevant) to 999,999,999"
+            return (
+                f"the label {read.quoted(label)} is not an integer from 0 (irrelevant) to "
+                "999,999,999"
+            )
         has_id = bool(tokens) and tokens[0].startswith(b"qid:")
         if self.counts_file is None and not has_id:
-            remedy = f"a file {self.path.name}.query beside this one with the number of documents of each query"
-            return f"no query id after the label; expected 'label qid:Q 1:v 2:v …', or {remedy}"
-        if self.counts_file is not None and has_id:
-            return f"the line has a query id, but {self.counts_file.name} also gives the queries; remove one of the two"
-        if has_id and not _QUERY_ID.fullmatch(
-            (raw := tokens.pop(0)[4:]).decode(errors="surrogateescape")
-        ):
-            return f"the query id {read.quoted(raw)} is not a text of 1 to 100 characters without spaces in UTF-8"
-        before, limit = self.least - 1, self.limit + self.least - 1
-        for number, colon, raw in (token.partition(b":") for token in tokens):
-            feature, value = (
-                int(number) if re.fullmatch(rb"[0-9]{1,18}", number) else -1,
-                raw.decode("latin-1"),
+            return (
+                "no query id after the label; expected 'label qid:Q 1:v 2:v …', or a file "
+                f"{self.path.name}.query beside this one with the number of documents of each query"
             )
-            if not colon or not before < feature <= limit:
-                pair = read.quoted(number + colon + raw)
-                what = f"{pair} is not feature:value of a feature from {before + 1} to {limit}"
+        if self.counts_file is not None and has_id:
+            return (
+                f"the line has a query id, but {self.counts_file.name} also gives the queries; "
+                "remove one of the two"
+            )
+        if has_id:
+            query = tokens.pop(0)[4:]
+            if not _QUERY_ID.fullmatch(query.decode(errors="surrogateescape")):
+                return (
+                    f"the query id {read.quoted(query)} is not a text of 1 to 100 characters "
+                    "without spaces in UTF-8"
+                )
+        minimum, maximum = self.minimum, self.limit + self.minimum - 1
+        for token in tokens:
+            number, colon, value = token.partition(b":")
+            feature = int(number) if re.fullmatch(rb"[0-9]{1,18}", number) else -1
+            text = value.decode("latin-1")
+            if not colon or not minimum <= feature <= maximum:
                 remedy = "list features once and in order, or pass n_features for larger numbers"
-                return f"{what}; {'if numbers start at 0, say zero_based = true' if feature == 0 else remedy}"
-            if re.search(_NULL, value):
+                if feature == 0:
+                    remedy = "if numbers start at 0, set zero_based = true"
+                return (
+                    f"{read.quoted(token)} is not feature:value of a feature from {minimum} to "
+                    f"{maximum}; {remedy}"
+                )
+            if re.search(_NULL, text):
                 if not self.nulls:
-                    return f"the value of feature {feature} is missing ({value}); {read.MISSING_REMEDY}"
-            elif not re.search(_NUMBER, value) or abs(float(value)) > self._largest:
-                bits = 8 * self.dtype.itemsize
-                return f"the value {read.quoted(raw)} of feature {feature} is not a finite number of {bits} bits"
-            before = feature
+                    return (
+                        f"the value of feature {feature} is missing ({text}); {read.MISSING_REMEDY}"
+                    )
+            elif not re.search(_NUMBER, text) or abs(float(text)) > self._largest:
+                return (
+                    f"the value {read.quoted(value)} of feature {feature} is not a finite number "
+                    f"of {8 * self.dtype.itemsize} bits"
+                )
+            minimum = feature + 1
         return "the line is not a document"
 
 
@@ -371,12 +421,9 @@ def _line_ends(text: bytes) -> int:
 
 def files_beside(path: Path, *endings: str) -> list[Path]:
     """Return the files with the counts and weights of `path` that are there, see `load_letor`."""
-    plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    every = (
-        plain.with_name(plain.name + ending)
-        for ending in endings or (".query", ".group", ".weight")
-    )
-    return list(filter(Path.is_file, every))
+    unpacked = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    names = [unpacked.name + ending for ending in endings or (".query", ".group", ".weight")]
+    return list(filter(Path.is_file, map(unpacked.with_name, names)))
 
 
 def _numbers_beside(path: Path, form: str, what: str) -> Vector:
