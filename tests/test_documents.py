@@ -64,11 +64,12 @@ def small_searches(monkeypatch):
     arguments, minimize = estimator.search_arguments, optimize.minimize
     boosted, read = lambda_mart.boosted_trees, sources.MadeData.read
 
-    def few(name, stage, algorithm, settings):
+    def few(name, stage, algorithm):
+        settings = stage.settings
         if settings.population * settings.generations > 200:
             less = {"population": min(settings.population, 12), "generations": min(settings.generations, 3)}
-            settings = settings.model_copy(update=less)
-        return arguments(name, stage, algorithm, settings)
+            stage.settings = settings.model_copy(update=less)
+        return arguments(name, stage, algorithm)
 
     def few_generations(problem, algorithm, termination=None, **others):
         kind, most = termination
