@@ -15,6 +15,7 @@ from .preparation import MissingRule as MissingRule
 from .preparation import Scaling as Scaling
 from .ranking_data import Fold as Fold
 from .ranking_data import RankingData as RankingData
+from .ranking_data import remembered as remembered
 from .read.letor import load_letor as load_letor
 from .read.table import load_table as load_table
 from .read.table import load_table_fold as load_table_fold

@@ -6,6 +6,7 @@ order — by query, then better row, then worse row — and the columns of every
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from itertools import compress
 from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 
@@ -33,6 +34,22 @@ from moerank.kernels.counted_sums import LabelRuns
 from moerank.kernels.pair_pass import PairGroups, worse_rows
 
 T = TypeVar("T")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def remembered(compute: Function) -> Function:
+    """Let a data set remember what a function of it, and of other arguments that are hashable, returns.
+
+    The data set is the first argument, or that after the object or class of a method; see `RankingData.remember`.
+    """
+
+    @wraps(compute)
+    def look_up(*arguments: Any, **keywords: Any) -> Any:
+        data = next(value for value in arguments if isinstance(value, RankingData))
+        key = (compute, *(value for value in arguments if value is not data), *keywords.items())
+        return data.remember(key, lambda: compute(*arguments, **keywords))
+
+    return cast("Function", look_up)
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,9 +297,10 @@ class RankingData:
         )
 
     @property
+    @remembered
     def X64(self) -> Matrix:
         """X in double precision and C order: X itself, or a copy that is made on first use."""
-        return self.remember("X64", lambda: read_only(np.ascontiguousarray(self.X, np.float64)))
+        return read_only(np.ascontiguousarray(self.X, np.float64))
 
     @property
     def is_missing(self) -> Mask:
@@ -315,12 +333,13 @@ class RankingData:
         return blocks(self.offsets, n_documents)
 
     @property
+    @remembered
     def columns(self) -> Floats:
         """X with the features as rows, shape (n_features, n_documents), C-contiguous.
 
         A view of X in Fortran order, else a copy that is made on first use.
         """
-        return self.remember("columns", lambda: read_only(np.ascontiguousarray(self.X.T)))
+        return read_only(np.ascontiguousarray(self.X.T))
 
     def within_table(self, names: tuple[str, ...]) -> Self:
         """Return the same data as a part of a table with these features, for objectives that name its columns."""
@@ -468,12 +487,10 @@ class RankingData:
         copy._freeze()
         return copy
 
+    @remembered
     def require_moderate_values(self) -> None:
         """Raise a ValueError for a feature value beyond 1e30 in size; see the notes of the class."""
-        self.remember(
-            "moderate values",
-            lambda: inputs.refuse_large_values(self.X, self.given_names, f"{self.name}: "),
-        )
+        inputs.refuse_large_values(self.X, self.given_names, f"{self.name}: ")
 
     def require_pairs(self) -> None:
         """Raise a ValueError if no query has two documents with different labels."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import NotNegative, Positive, check_at_least
-from moerank.data import RankingData
+from moerank.data import RankingData, remembered
 from moerank.kernels.algebra import VECTOR_WIDTH, plus_ridge
 from moerank.kernels.step_tables import forward_blocks, ridge_blocks
 from moerank.rankers.base import Grid, Trainer
@@ -360,21 +360,18 @@ class System:
         return n_start + forward_blocks(total, begins - n_eliminated, n_steps)
 
 
+@remembered
 def _increments(train: RankingData, bins: Bins) -> Vector:
     """Return the differences of the means of neighbouring bins over the standard deviation, feature by feature."""
-
-    def compute() -> Vector:
-        codes, increments = bins.codes(train), [np.empty(0)]
-        for feature, cuts in enumerate(bins.thresholds):
-            if len(cuts):
-                x = train.X[:, feature].astype(np.float64)
-                x = (x - x.min()) / np.ptp(x)
-                sums = np.bincount(codes[feature], x, len(cuts) + 1)
-                means = sums / np.bincount(codes[feature], minlength=len(cuts) + 1)
-                increments.append(np.diff(means) / x.std())
-        return np.concatenate(increments)
-
-    return train.remember(("increments", bins), compute)
+    codes, increments = bins.codes(train), [np.empty(0)]
+    for feature, cuts in enumerate(bins.thresholds):
+        if len(cuts):
+            x = train.X[:, feature].astype(np.float64)
+            x = (x - x.min()) / np.ptp(x)
+            sums = np.bincount(codes[feature], x, len(cuts) + 1)
+            means = sums / np.bincount(codes[feature], minlength=len(cuts) + 1)
+            increments.append(np.diff(means) / x.std())
+    return np.concatenate(increments)
 
 
 # Thresholds of each feature of an interaction.

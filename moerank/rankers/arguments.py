@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Mask, Vector
-from moerank.data import RankingData, centre_in_queries, preparation
+from moerank.data import RankingData, centre_in_queries, preparation, remembered
 from moerank.data.ranking_data import labels_alone
 
 # Validation data: a RankingData, (X, y) of one query, or (X, y, qid).
@@ -191,22 +191,19 @@ def varying_in_queries(train: RankingData) -> Mask:
     return _spread(train)[0]
 
 
+@remembered
 def _spread(train: RankingData) -> tuple[Mask, Vector]:
     """Return for each feature whether it varies in some query, and its deviation from query means; remembered.
 
     O(n_documents · n_features).
     """
-
-    def compute() -> tuple[Mask, Vector]:
-        varies, squares = np.zeros(train.n_features, np.bool_), np.zeros(train.n_features)
-        for begin, end in train.query_blocks(preparation.ROWS):
-            offsets = train.offsets[begin : end + 1]
-            X = centre_in_queries(train.X[offsets[0] : offsets[-1]], offsets - offsets[0])
-            varies |= X.any(axis=0)
-            squares += np.einsum("ij,ij->j", X, X)
-        return varies, np.sqrt(squares / train.n_documents)
-
-    return train.remember("spread in queries", compute)
+    varies, squares = np.zeros(train.n_features, np.bool_), np.zeros(train.n_features)
+    for begin, end in train.query_blocks(preparation.ROWS):
+        offsets = train.offsets[begin : end + 1]
+        X = centre_in_queries(train.X[offsets[0] : offsets[-1]], offsets - offsets[0])
+        varies |= X.any(axis=0)
+        squares += np.einsum("ij,ij->j", X, X)
+    return varies, np.sqrt(squares / train.n_documents)
 
 
 class ScaleWarning(UserWarning):

@@ -3,6 +3,7 @@
 import math
 from collections import deque
 from collections.abc import Iterator
+from itertools import repeat
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from moerank.arrays import Floats, Integers, Matrix, Vector
 from moerank.checks import Count
-from moerank.data import RankingData
+from moerank.data import RankingData, remembered
 from moerank.kernels.losses import best_stump, pair_weights, split_weight
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG, Metric, as_metric
@@ -140,6 +141,7 @@ class StumpBoosting(Ranker):
         return np.cumsum(steps, axis=1) if self.n_rounds_ else np.zeros((len(X), 1))
 
 
+@remembered
 def _bins(
     train: RankingData, n_thresholds: int | None
 ) -> tuple[NDArray[np.int32], Integers, Vector]:
@@ -150,28 +152,26 @@ def _bins(
     the next level above it that single precision tells apart; None takes all of them, see `training.bins.thresholds`.
     Rows of fewer thresholds are filled up with infinity.
     """
+    single_values = in_single(train.X, train.scaling)
+    lists = list(map(_stump_thresholds, train.X64.T, single_values.T, repeat(n_thresholds)))
+    table = np.full((len(lists), max(map(len, lists))), np.inf)
+    bins = np.empty((len(lists), train.n_documents), np.int32)
+    for f, values in enumerate(lists):
+        table[f, : len(values)] = values
+        bins[f] = np.searchsorted(values, train.X64[:, f], side="left")
+    return bins, np.array([len(values) for values in lists]), table
 
-    def column_thresholds(column: Vector, rounded: Floats) -> Vector:
-        middles = thresholds(column, len(column), rounded)
-        if n_thresholds is None:
-            return middles
-        levels = column.min() + np.ptp(column) * (np.arange(n_thresholds) / n_thresholds)
-        ordered = np.sort(column)
-        n_below_middles = np.searchsorted(ordered, middles, side="right")
-        n_below_levels = np.searchsorted(ordered, levels, side="right")
-        index = np.unique(np.searchsorted(n_below_middles, n_below_levels))
-        return middles[index[index < len(middles)]]
 
-    def compute() -> tuple[NDArray[np.int32], Integers, Vector]:
-        lists = list(map(column_thresholds, train.X64.T, in_single(train.X, train.scaling).T))
-        table = np.full((len(lists), max(map(len, lists))), np.inf)
-        bins = np.empty((len(lists), train.n_documents), np.int32)
-        for f, values in enumerate(lists):
-            table[f, : len(values)] = values
-            bins[f] = np.searchsorted(values, train.X64[:, f], side="left")
-        return bins, np.array([len(values) for values in lists]), table
-
-    return train.remember(("stumps", n_thresholds), compute)
+def _stump_thresholds(column: Vector, single_values: Floats, n_thresholds: int | None) -> Vector:
+    middles = thresholds(column, len(column), single_values)
+    if n_thresholds is None:
+        return middles
+    levels = column.min() + np.ptp(column) * (np.arange(n_thresholds) / n_thresholds)
+    ordered = np.sort(column)
+    n_below_middles = np.searchsorted(ordered, middles, side="right")
+    n_below_levels = np.searchsorted(ordered, levels, side="right")
+    index = np.unique(np.searchsorted(n_below_middles, n_below_levels))
+    return middles[index[index < len(middles)]]
 
 
 class RankBoost(StumpBoosting):

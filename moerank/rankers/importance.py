@@ -11,7 +11,7 @@ import scipy
 
 from moerank.arrays import Array, Matrix, Vector
 from moerank.checks import check_choice
-from moerank.data import RankingData
+from moerank.data import RankingData, remembered
 from moerank.data.describe import feature_correlations, label_correlations
 from moerank.identity import digest
 from moerank.kernels.threads import one_blas_thread
@@ -114,6 +114,7 @@ def _checked_measure(
     return values
 
 
+@remembered
 def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
     """Return the metric of ranking by each feature alone, larger or smaller values first, shape (2, n_features).
 
@@ -124,18 +125,14 @@ def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
     >>> single_feature_values(data, NDCG(1)).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-
-    def compute() -> Matrix:
-        means = []
-        blocks = np.arange(data.n_features) // BLOCK_FEATURES
-        for block in range(blocks[-1] + 1):
-            part = copy(data).with_features(blocks == block)
-            weights = np.eye(part.n_features)
-            values = metric.mean_of_linear(part, np.vstack([weights, -weights]))
-            means.append(values.reshape(2, -1))
-        return np.hstack(means)
-
-    return data.remember((metric, "of single features"), compute)
+    means = []
+    blocks = np.arange(data.n_features) // BLOCK_FEATURES
+    for block in range(blocks[-1] + 1):
+        part = copy(data).with_features(blocks == block)
+        weights = np.eye(part.n_features)
+        values = metric.mean_of_linear(part, np.vstack([weights, -weights]))
+        means.append(values.reshape(2, -1))
+    return np.hstack(means)
 
 
 def spearman(X: Matrix) -> Matrix:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from moerank.arrays import Mask, Matrix
 from moerank.checks import NotNegative, Positive, check_share, check_square
-from moerank.data import RankingData
+from moerank.data import RankingData, remembered
 from moerank.kernels.algebra import plus_ridge, product, ridge_subsets, square
 from moerank.kernels.threads import in_pieces
 from moerank.rankers.arguments import as_ranking_data
@@ -236,15 +236,12 @@ def _shared_moments(train: RankingData, masks: Masks, target: Target) -> tuple[M
     return moments.gram, moments.moment(target)
 
 
+@remembered
 def _query_loss_system(data: RankingData) -> tuple[Matrix, Matrix]:
     """Return X̃ᵀX̃ and X̃ᵀỹ, where ~ centres in every query; remembered with the data."""
-
-    def compute() -> tuple[Matrix, Matrix]:
-        check_square(data.n_features)
-        stack, sums, _, label = centred(data, 0, data.n_queries)
-        return square(stack), product(sums, label)
-
-    return data.remember("query loss system", compute)
+    check_square(data.n_features)
+    stack, sums, _, label = centred(data, 0, data.n_queries)
+    return square(stack), product(sums, label)
 
 
 class CombinedRegressionRanking(LinearRanker):
@@ -307,11 +304,8 @@ class CombinedRegressionRanking(LinearRanker):
         return w
 
 
+@remembered
 def _document_moments(train: RankingData) -> tuple[Matrix, Matrix]:
     """Return the covariances of the features, and with the label, over all documents; remembered."""
-
-    def compute() -> tuple[Matrix, Matrix]:
-        X = train.X64 - train.X64.mean(axis=0)
-        return square(X.T) / len(X), product(X.T, train.y - train.y.mean()) / len(X)
-
-    return train.remember("document moments", compute)
+    X = train.X64 - train.X64.mean(axis=0)
+    return square(X.T) / len(X), product(X.T, train.y - train.y.mean()) / len(X)

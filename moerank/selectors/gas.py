@@ -9,7 +9,7 @@ from scipy.cluster.hierarchy import linkage
 
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.checks import NotNegative, Share, check_square
-from moerank.data import RankingData
+from moerank.data import RankingData, remembered
 from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import NDCG, as_metric
 from moerank.rankers.base import Grid, MetricOrNone
@@ -112,29 +112,25 @@ def greedy_order(importance: Matrix, similarity: Matrix, c: float) -> Integers:
     return order
 
 
+@remembered
 def pair_order_values(data: RankingData) -> Matrix:
     """Return the share of pairs that each feature orders right, larger or smaller values first, (2, n_features).
 
     A tie counts half, and a pair as much as its weight v_q uᵢ uⱼ. O(n_pairs · n_features) time, O(n_pairs) memory;
     remembered.
     """
-
-    def compute() -> Matrix:
-        better, worse = data.pairs.better, data.pairs.worse
-        columns = np.ascontiguousarray(data.X64.T)
-        weights = None
-        if data.is_weighted:
-            query_weights = ones_without(data.query_weights, data.n_queries)
-            u = ones_without(data.document_weights, data.n_documents)
-            v = query_weights.repeat(np.diff(data.offsets))
-            weights = v[better] * u[better] * u[worse]
-        shares = np.empty(data.n_features)
-        for feature, x in enumerate(columns):
-            orders = 0.5 * ((x[better] > x[worse]) + 1.0 * (x[better] >= x[worse]))
-            shares[feature] = np.average(orders, weights=weights)
-        return np.stack([shares, 1.0 - shares])
-
-    return data.remember("preference pairs ordered by single features", compute)
+    better, worse = data.pairs.better, data.pairs.worse
+    weights = None
+    if data.is_weighted:
+        query_weights = ones_without(data.query_weights, data.n_queries)
+        u = ones_without(data.document_weights, data.n_documents)
+        v = query_weights.repeat(np.diff(data.offsets))
+        weights = v[better] * u[better] * u[worse]
+    shares = np.empty(data.n_features)
+    for feature, x in enumerate(np.ascontiguousarray(data.X64.T)):
+        orders = 0.5 * ((x[better] > x[worse]) + 1.0 * (x[better] >= x[worse]))
+        shares[feature] = np.average(orders, weights=weights)
+    return np.stack([shares, 1.0 - shares])
 
 
 def mean_absolute(
@@ -191,6 +187,7 @@ class RelevanceFilter(Filter):
         raise TypeError(f"{type(self).__name__} does not implement _search")
 
 
+@remembered
 def absolute_correlations(
     data: RankingData, similarity: Similarity, over: Over = "queries"
 ) -> Matrix:
@@ -204,10 +201,7 @@ def absolute_correlations(
         offsets, weights = np.array([0, data.n_documents]), None
     # Kendall's τ, for which a pair of documents tied in both is ordered the same way, follows from the shares.
     correlation = spearman if similarity == "spearman" else lambda X: 2.0 * concordance(X) - 1.0
-    return data.remember(
-        ("absolute correlation of rankings", similarity, over),
-        lambda: mean_absolute(data.X64, offsets, correlation, weights).round(CORRELATION_DIGITS),
-    )
+    return mean_absolute(data.X64, offsets, correlation, weights).round(CORRELATION_DIGITS)
 
 
 class NGAS(RelevanceFilter):

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import check_room, memory_limit
-from moerank.data import UNSCALED, FittedScaling, RankingData, Scaling
+from moerank.data import UNSCALED, FittedScaling, RankingData, Scaling, remembered
 from moerank.kernels.algebra import VECTOR_WIDTH
 from moerank.kernels.step_tables import Codes, add_counts, add_to_groups, subtract_squares
 from moerank.training.masks import Masks
@@ -104,14 +104,11 @@ class Bins:
     thresholds: tuple[Vector, ...]  # of each feature
 
     @classmethod
+    @remembered
     def of(cls, data: RankingData, n_bins: int) -> "Bins":
         """Return bins with at most `n_bins` thresholds per feature, remembered with the data."""
-
-        def compute() -> Bins:
-            single_values = in_single(data.X, data.scaling)
-            return cls(tuple(map(thresholds, data.X.T, repeat(n_bins), single_values.T)))
-
-        return data.remember(("bins", n_bins), compute)
+        single_values = in_single(data.X, data.scaling)
+        return cls(tuple(map(thresholds, data.X.T, repeat(n_bins), single_values.T)))
 
     @cached_property
     def first(self) -> Integers:
@@ -135,9 +132,10 @@ class Bins:
         mask[self.first[:-1]] = False
         return mask
 
+    @remembered
     def codes(self, data: RankingData) -> Codes:
         """Return the bin of each value (n_features, n_documents), remembered with the data."""
-        return data.remember(("bin codes", self), lambda: self.codes_of(data.X))
+        return self.codes_of(data.X)
 
     def codes_of(self, X: Floats) -> Codes:
         """Return the bin of each value of a table (n_documents, n_features): shape (n_features, n_documents)."""

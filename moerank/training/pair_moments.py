@@ -15,7 +15,7 @@ import numpy as np
 
 from moerank.arrays import Array, Floats, FloatType, Integers, Mask, Matrix, Vector
 from moerank.checks import check_room, check_square, memory_limit
-from moerank.data import RankingData, centre_in_queries
+from moerank.data import RankingData, centre_in_queries, remembered
 from moerank.kernels.algebra import (
     MIN_PIVOT,
     centred_stack,
@@ -97,14 +97,29 @@ class QueryMoments:
     n_pairs: Integers | Vector  # (n_queries,), or the sums of the weights of the pairs
 
     @classmethod
+    @remembered
     def of(cls, data: RankingData, *, every_pair: bool = False) -> "QueryMoments":
         """Return the sums of a data set, remembered with it; O(n_documents · n_features²) once.
 
         Raises a ValueError if they take more memory than the limit.
         """
-        return data.remember(
-            ("query moments", every_pair), lambda: _query_moments(data, every_pair)
+        n_features = data.n_features
+        rows, columns = np.tril_indices(n_features)
+        dtype, n_bytes = _size(data)
+        check_room(
+            f"a matrix of {n_features} × {n_features} for each of {data.n_queries:,} queries",
+            n_bytes,
         )
+        packed = np.empty((data.n_queries, len(rows)), dtype)
+        unit, difference = np.zeros((2, data.n_queries, n_features))
+        for q in range(data.n_queries):
+            stack, sums, excess, label_sum = (centred if every_pair else _stack)(data, q, q + 1)
+            packed[q] = square(stack)[rows, columns]
+            unit[q], difference[q] = product(sums, excess), product(sums, label_sum)
+        n_pairs: Integers | Vector = np.ones(data.n_queries, np.int64)
+        if not every_pair:
+            n_pairs = _weight_of_pairs(data) if data.is_weighted else data.label_runs.n_pairs_of
+        return cls(packed, unit, difference, n_pairs)
 
     @classmethod
     def fit(cls, data: RankingData) -> bool:
@@ -163,25 +178,6 @@ def _weight_of_pairs(data: RankingData) -> Vector:
 def ones_without(weights: Vector | None, size: int) -> Vector:
     """Return the weights, or ones without any, shape (size,)."""
     return np.ones(size) if weights is None else weights
-
-
-def _query_moments(data: RankingData, every_pair: bool) -> QueryMoments:
-    n_features = data.n_features
-    rows, columns = np.tril_indices(n_features)
-    dtype, n_bytes = _size(data)
-    check_room(
-        f"a matrix of {n_features} × {n_features} for each of {data.n_queries:,} queries", n_bytes
-    )
-    packed = np.empty((data.n_queries, len(rows)), dtype)
-    unit, difference = np.zeros((2, data.n_queries, n_features))
-    for q in range(data.n_queries):
-        stack, sums, excess, label_sum = (centred if every_pair else _stack)(data, q, q + 1)
-        packed[q] = square(stack)[rows, columns]
-        unit[q], difference[q] = product(sums, excess), product(sums, label_sum)
-    n_pairs: Integers | Vector = np.ones(data.n_queries, np.int64)
-    if not every_pair:
-        n_pairs = _weight_of_pairs(data) if data.is_weighted else data.label_runs.n_pairs_of
-    return QueryMoments(packed, unit, difference, n_pairs)
 
 
 def _size(data: RankingData) -> tuple[FloatType, int]:

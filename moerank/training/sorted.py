@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg.blas import dsymv
 
 from moerank.arrays import Mask, Matrix, Vector
-from moerank.data import RankingData
+from moerank.data import RankingData, remembered
 from moerank.kernels.algebra import product
 from moerank.kernels.counted_sums import LabelRuns, MarginPairs
 from moerank.kernels.threads import one_blas_thread
@@ -50,16 +50,13 @@ class PairedDocuments:
     pairs: LabelRuns
 
     @classmethod
+    @remembered
     def of(cls, data: RankingData) -> "PairedDocuments":
         """Return the documents of a data set, remembered with it."""
-
-        def make() -> PairedDocuments:
-            paired = data.label_runs.n_labels > 1
-            sizes = np.diff(data.offsets)
-            rows = np.repeat(paired, sizes)
-            return cls(rows, LabelRuns.of(data.y[rows], np.append(0, np.cumsum(sizes[paired]))))
-
-        return data.remember("paired documents", make)
+        paired = data.label_runs.n_labels > 1
+        sizes = np.diff(data.offsets)
+        rows = np.repeat(paired, sizes)
+        return cls(rows, LabelRuns.of(data.y[rows], np.append(0, np.cumsum(sizes[paired]))))
 
 
 def solve_with_features(
