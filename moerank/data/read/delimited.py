@@ -6,7 +6,7 @@ the line of what it refuses.
 
 import csv
 import re
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
@@ -26,6 +26,8 @@ MISSING = [
     *["NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none"],
 ]
 TRUE, FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
+
+HEAD = 256  # lines that say which columns hold true and false
 
 SEPARATORS = ",;\t"
 
@@ -66,7 +68,8 @@ def _rows(path: Path, lines: Lines, separator: str, n_before: int, skip_spaces: 
     width = 0
     try:
         for fields in rows:
-            if len(fields) < 2 and not "".join(fields).strip(" \t"):
+            is_blank = len(fields) == 1 and fields[0] and not fields[0].strip(" \t")
+            if not fields or is_blank:
                 continue
             width = width or len(fields)
             line = n_before + rows.line_num
@@ -143,26 +146,59 @@ def _read_by_arrow(path: Path, columns: Sequence[str], texts: Set[str]) -> Itera
     lines = read.text_lines(path)
     rows, separator = csv_table(path, lines, columns)
     _, names = next(rows)
-
+    if len(set(names)) < len(names):
+        raise pa.ArrowInvalid("two columns with the same name")
     kinds = {name: pa.string() if name in texts else pa.float64() for name in columns}
-
-    def skip_blank(row: pa_csv.InvalidRow) -> str:
-        return "error" if row.actual_columns > 1 or row.text.strip(" \t") else "skip"
-
-    while block := list(islice(lines, max(1, read.CELLS_AT_A_TIME // len(names)))):
-        content = "".join(line for _, line in block)
-        if '"' in content or len(set(names)) < len(names):
-            raise pa.ArrowInvalid("fields in quotes, or columns with the same name")
-        table = pa_csv.read_csv(
-            pa.BufferReader(content.encode()),
-            pa_csv.ReadOptions(use_threads=False, block_size=2**30, column_names=names),
-            pa_csv.ParseOptions(delimiter=separator, invalid_row_handler=skip_blank),
-            pa_csv.ConvertOptions(column_types=kinds, null_values=MISSING, include_columns=columns),
-        )
+    schema = pa.schema(kinds.items())
+    block = list(islice(lines, HEAD))
+    for column in _parsed(block, separator, names, columns, {}).schema:
+        if column.type == pa.bool_() and column.name not in texts:
+            kinds[column.name] = column.type
+    size = max(1, read.CELLS_AT_A_TIME // len(names))
+    block += islice(lines, size)
+    while block:
+        table = _parsed(block, separator, names, columns, kinds).cast(schema)
         for column in table.drop_columns([*texts]):
             if pc.all(pc.is_finite(column)).as_py() is False:
                 raise pa.ArrowInvalid("a number is not finite")
         yield from table.to_batches()
+        block = list(islice(lines, size))
+
+
+def _parsed(
+    block: Sequence[tuple[int, str]],
+    separator: str,
+    names: Sequence[str],
+    columns: Sequence[str],
+    kinds: Mapping[str, pa.DataType],
+) -> pa.Table:
+    """Return columns of some lines, with these types, else with those that pyarrow infers."""
+    content = "".join(line for _, line in block)
+    parts = content.split('"')
+    outside = parts[::2]  # of quotes; empty between two of them that stand for one
+    ends = ("", *separator, "\r", "\n")
+    is_opened = all(part[-1:] in ends for part in outside[:-1])
+    is_closed = all(part[:1] in ends for part in outside[1:])
+    if len(parts) % 2 == 0 or not is_opened or not is_closed:
+        raise pa.ArrowInvalid("a quote is neither the first nor the last character of a field")
+
+    def skip_blank(row: pa_csv.InvalidRow) -> str:
+        return "error" if row.actual_columns > 1 or row.text.strip(" \t") else "skip"
+
+    return pa_csv.read_csv(
+        pa.BufferReader(content.encode()),
+        pa_csv.ReadOptions(use_threads=False, block_size=2**30, column_names=names),
+        pa_csv.ParseOptions(
+            delimiter=separator, newlines_in_values=True, invalid_row_handler=skip_blank
+        ),
+        pa_csv.ConvertOptions(
+            include_columns=columns,
+            column_types=kinds,
+            null_values=MISSING,
+            true_values=TRUE,
+            false_values=FALSE,
+        ),
+    )
 
 
 def _read_strictly(path: Path, columns: Sequence[str], texts: Set[str]) -> Iterator[pa.RecordBatch]:
@@ -174,15 +210,19 @@ def _read_strictly(path: Path, columns: Sequence[str], texts: Set[str]) -> Itera
     while part := list(islice(rows, size)):
         cells = dict(zip(names, zip(*(fields for _, fields in part), strict=True), strict=True))
         batch = {name: pa.array(cells[name], pa.string()) for name in columns}
-        for name in columns:
+        faults = []
+        for index, name in enumerate(columns):
             if name in texts:
                 continue
             batch[name], boolean, is_wrong = parsed_numbers(batch[name])
             present = np.asarray(batch[name].is_valid()) | is_wrong
             if present.any():
                 is_switch.setdefault(name, boolean[present.argmax()])
-            for row in np.flatnonzero(is_wrong | (present & (boolean != is_switch.get(name))))[:1]:
-                kind = "true or false, as the others are" if is_switch[name] else "a number"
-                cell = f"line {part[row][0]}: the value {read.quoted(cells[name][row])} of {name!r}"
-                raise ValueError(f"{path}, {cell} is not {kind}; {NOT_NUMBERS}")
+                is_wrong |= present & (boolean != is_switch[name])
+            faults += [(row, index) for row in np.flatnonzero(is_wrong)[:1]]
+        for row, index in sorted(faults)[:1]:
+            name = columns[index]
+            kind = "true or false, as the others are" if is_switch[name] else "a number"
+            cell = f"line {part[row][0]}: the value {read.quoted(cells[name][row])} of {name!r}"
+            raise ValueError(f"{path}, {cell} is not {kind}; {NOT_NUMBERS}")
         yield pa.RecordBatch.from_pydict(batch)
