@@ -143,6 +143,7 @@ def stability_command(
     pairs: Pairs = 25,
     seed: options.Seed = 0,
     workers: options.Workers = options.N_PROCESSORS,
+    dask: options.Dask = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder, by default results/PROBLEM-foldF-stability.")
     ] = None,
@@ -154,7 +155,8 @@ def stability_command(
     The solver selects features on random halves of the training queries. The
     command prints the features that most halves select, with a bound on the
     expected number of false ones among them. It writes stability.json and
-    stability.png to the folder. After Ctrl-C the same command continues.
+    stability.png to the folder. After Ctrl-C the same command continues, and
+    several commands with the same folder share the work.
 
     Examples
     --------
@@ -171,7 +173,6 @@ def stability_command(
     chosen = load_problem(problem, options.read_settings(set_ or []))
     out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"
     prepare_folder(out)
-    memo = out / "stability.memo"
     with interruptible(["moerank", *sys.argv[1:]]):
         compile_kernels([chosen.backend.name])
         with StageProgress() as progress:
@@ -185,11 +186,11 @@ def stability_command(
                 pairs=pairs,
                 seed=seed,
                 workers=workers,
-                memo=memo,
+                dask=dask,
+                out=out,
                 progress=progress,
             )
     replace_file(out / "stability.json", f"{measured.model_dump_json(indent=1)}\n".encode())
-    memo.unlink()
     save_figure(stability_figure(measured), out / "stability.png")
     if as_json:
         options.print_json(measured.model_dump(mode="json"))

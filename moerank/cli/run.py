@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import BaseModel
 
 from moerank.cli import options
 from moerank.cli.messages import interruptible, is_quiet, reading, remark, say
-from moerank.files import last_change, read_text, replace_file
-from moerank.version import VERSION
 
 if TYPE_CHECKING:
     from moerank.data import RankingData
@@ -62,9 +58,6 @@ AllSets = Annotated[
 TREC = ("test.qrels", "test.run")
 
 FRONT_FIGURE = "front.png"  # moerank plot draws the other figures of a run
-
-# The file of a finished run from which its output is printed again.
-SUMMARY = "decision.json"
 
 
 def run_command(
@@ -114,32 +107,21 @@ def run_command(
     moerank run mq2008 --trec
     """
     command = ["moerank", *sys.argv[1:]]
-    asked = map(str, (problem, data, fold, solver, backend, set_, seed, out))
-    request = json.dumps(
-        [VERSION, os.getcwd(), os.environ.get("MOERANK_DATA"), *asked]
-    )  # to tell two runs apart
-    fast = fold.isdigit() and not (resume or again or trec or table or allow_code or as_json)
     is_quiet.set(quiet)
     with interruptible(command if resume else [*command, "--resume"]):
-        if fast and (stored := _stored(request, out, fold, seed)):
-            folder, summary = stored
-            remark(f"{folder} already holds the finished run (--again repeats it)")
-            say(summary.line if quiet else f"{summary.decision}\n{summary.end}")
-            return
         from moerank.cli.progress import compile_kernels
         from moerank.mofsrank.dask_slices import connect
-        from moerank.runs.problem import load_problem, problem_path
+        from moerank.runs.problem import load_problem
         from moerank.runs.result import FILES
         from moerank.runs.run_folder import run_folds, write_trec
-        from moerank.runs.solver import Solver
+        from moerank.runs.solver import NamedSolver
         from moerank.solvers import find_backend
 
-        settings = options.read_settings(set_ or [])
+        chosen = load_problem(problem, options.read_settings(set_ or []))
         if backend is not None:
-            settings |= {"backend.name": backend}
-        chosen = load_problem(problem, settings)
+            chosen = chosen.with_backend(backend)
         find_backend(chosen.backend.name, chosen.backend.parameters)
-        method = Solver.parse(solver or chosen.solver.name)
+        method = NamedSolver.parse(solver or chosen.solver.name)
         folds = options.fold_numbers(fold) or list(range(1, chosen.n_folds(data) + 1))
         several = len(folds) > 1
         tests = _test_parts(chosen, folds, data) if trec else {}
@@ -149,9 +131,17 @@ def run_command(
         compile_kernels([chosen.backend.name])
         with connect(dask) if dask else nullcontext(workers) as evaluators:
             runs = partial(
-                run_folds, chosen, method, folders, seed, data, workers=evaluators, say=remark
+                run_folds,
+                chosen,
+                method,
+                folders,
+                seed,
+                data,
+                resume=resume,
+                again=again,
+                workers=evaluators,
+                say=remark,
             )
-            runs = partial(runs, resume=resume, again=again)
             is_printed = not (several or as_json or quiet)
             results = _run_and_draw(runs, folders, is_printed=is_printed, table=table)
         if trec:
@@ -162,9 +152,8 @@ def run_command(
         elif as_json:
             options.print_json(results[0].model_dump(mode="json"))
         else:
-            sources = [problem_path(problem), *chosen.files(folds[0], data)]
             files = sorted([*FILES, FRONT_FIGURE, *(TREC if trec else ())])
-            _end(results[0], out, files, command, request, sources)
+            _end(results[0], out, files, command)
 
 
 def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
@@ -174,42 +163,13 @@ def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
 
     if any((folder / RESULT).exists() for folder in folders):
         return
-    names = [*FILES, SUMMARY, *names, *(f"{figure}.png" for figure in RUN_FIGURES)]
+    names = [*FILES, *names, *(f"{figure}.png" for figure in RUN_FIGURES)]
     for folder in folders:
         if foreign := [name for name in names if (folder / name).exists()]:
             raise ValueError(
                 f"{folder} holds {' and '.join(foreign)}, which no run wrote; "
                 "choose another folder with --out"
             )
-
-
-class Summary(BaseModel):
-    """What a finished run prints, with what tells whether it is still right."""
-
-    request: str
-    sources: list[Path]
-    files: list[str]
-    decision: str
-    line: str
-    end: str
-
-
-def _stored(request: str, out: Path | None, fold: str, seed: int) -> tuple[Path, Summary] | None:
-    """Return the folder and the summary of a finished run that nothing has changed since, without slow imports."""
-    folders = [out] if out else sorted(Path("results").glob(f"*-fold{fold}-seed{seed}"))
-    for folder in folders:
-        with suppress(OSError, ValueError):
-            summary = Summary.model_validate_json(read_text(folder / SUMMARY))
-            written = (folder / "result.json").stat().st_mtime
-            older = (folder / SUMMARY).stat().st_mtime < written
-            newer = older or any(last_change(path) > written for path in summary.sources)
-            if (
-                summary.request == request
-                and not newer
-                and all((folder / name).exists() for name in summary.files)
-            ):
-                return folder, summary
-    return None
 
 
 def _run_and_draw(
@@ -281,28 +241,17 @@ def _show_folds(results: list[Result], out: Path, *, as_json: bool) -> None:
     say(f"Wrote to {out}: {', '.join(f'fold{result.fold}' for result in results)}")
 
 
-def _end(
-    result: Result,
-    out: Path,
-    files: list[str],
-    command: list[str],
-    request: str,
-    sources: list[Path],
-) -> None:
-    """Print the files and the next command of one fold, and store what the run has printed."""
-    from moerank.cli.tables import decision, paragraph
+def _end(result: Result, out: Path, files: list[str], command: list[str]) -> None:
+    """Print the files and the next command of one fold; if quiet, only the verdict."""
+    from moerank.cli.tables import paragraph
 
-    written = f"Files in {out}: {', '.join(files)}"
-    summary = Summary(
-        request=request,
-        sources=[path.absolute() for path in sources],
-        files=files,
-        decision=decision(result),
-        line=f"{result.verdict.sentence}." if result.verdict else written,
-        end=f"{paragraph(written)}\n{_next(result, out, command)}",
-    )
-    replace_file(out / SUMMARY, summary.model_dump_json(indent=1).encode())
-    say(summary.line if is_quiet.get() else summary.end)
+    contents = f"Files in {out}: {', '.join(files)}"
+    if not is_quiet.get():
+        say(f"{paragraph(contents)}\n{_next(result, out, command)}")
+    elif result.verdict is not None:
+        say(f"{result.verdict.sentence}.")
+    else:
+        say(contents)
 
 
 def _next(result: Result, out: Path, command: list[str]) -> str:

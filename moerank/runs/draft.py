@@ -3,7 +3,7 @@
 import re
 import tomllib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy
 
-from moerank.arrays import Integers, Mask
+from moerank.arrays import Integers, Mask, Vector
 from moerank.checks import toml_value, unknown
 from moerank.data import Fold, RankingData
 from moerank.data.describe import extreme_remarks
@@ -28,10 +28,10 @@ from moerank.runs.problem import Problem
 from moerank.training.pair_moments import PairMoments
 
 # Largest number of different values in a column that may hold relevance labels.
-MOST_GRADES = 10
+MAX_GRADES = 10
 
 # Largest label y for the gain 2^y − 1; with larger ones, only the largest label would matter.
-LARGEST_EXPONENT = 15
+MAX_EXPONENT = 15
 
 # Usual names of the column of document ids.
 DOCUMENTS = (
@@ -51,7 +51,8 @@ SEARCH = "mofsrank-staircase[instance_selection=false]"
 
 # Names of columns that are known only after the ranking, or number something; _ separates words.
 AFTER = re.compile(
-    r"(?i)(?:^|_)(?:(?:click|purchase|cart|position|rank|impression|order|conversion|basket)(?:s|d|ed)?(?:_|$)"
+    r"(?i)(?:^|_)(?:(?:click|purchase|cart|position|rank|impression|order|conversion|basket)"
+    r"(?:s|d|ed)?(?:_|$)"
     r"|(?:bought|dwell)(?:_|$)|id$)"
 )
 
@@ -71,7 +72,7 @@ class Draft:
     n_rows: int
     label: str
     query: str
-    why: tuple[str, ...]
+    reasons_of_roles: tuple[str, str]  # of label and query
     document: str | None
     left_out: dict[str, str]
     gaps: tuple[str, ...]
@@ -86,7 +87,11 @@ class Draft:
     @property
     def reasons(self) -> list[str]:
         """A sentence about each guess."""
-        reasons = [f"label: {self.label!r}, {self.why[0]}", f"query: {self.query!r}, {self.why[1]}"]
+        label_reason, query_reason = self.reasons_of_roles
+        reasons = [
+            f"label: {self.label!r}, {label_reason}",
+            f"query: {self.query!r}, {query_reason}",
+        ]
         reasons += [f"document ids: {self.document!r}, by its name"] if self.document else []
         reasons += [f"left out: {name!r}, {why}" for name, why in self.left_out.items()]
         reasons += [f"missing values, first in {name!r}, become 0" for name in self.gaps[:1]]
@@ -95,31 +100,32 @@ class Draft:
     @property
     def text(self) -> str:
         """The problem file: TOML with comments."""
-        several, name = self.table.is_dir(), self.table.name
+        is_folder, name = self.table.is_dir(), self.table.name
         left_out = "".join(
             f"\n    {toml_value(column)},  # {why}" for column, why in self.left_out.items()
         )
         labels = dict(self.labels) if isinstance(self.labels, dict) else list(self.labels or ())
         lines = [
-            f"# The problem of {toml_value(name)}, guessed from its first {self.n_rows:,} rows. Correct wrong guesses.",
+            f"# The problem of {toml_value(name)}, guessed from its first {self.n_rows:,} rows. "
+            "Correct wrong guesses.",
             f"name = {toml_value(re.sub(r'[^A-Za-z0-9_.-]+', '-', self.table.stem))}",
             "",
             "[data]",
             'source = "table"',
-            f"folder = {toml_value(name)}" if several else f"file = {toml_value(name)}",
-            f"label = {toml_value(self.label)}  # {self.why[0]}",
+            f"folder = {toml_value(name)}" if is_folder else f"file = {toml_value(name)}",
+            f"label = {toml_value(self.label)}  # {self.reasons_of_roles[0]}",
             f"labels = {toml_value(labels)}" if labels else "",
-            f"query = {toml_value(self.query)}  # {self.why[1]}",
+            f"query = {toml_value(self.query)}  # {self.reasons_of_roles[1]}",
             f"document = {toml_value(self.document)}" if self.document else "",
             f"exclude = [{left_out}\n]" if left_out else "",
             "missing = 0.0  # search engines, too, count an absent value as 0" if self.gaps else "",
             'normalize = "standard"  # every export can include this scaling',
-            "" if several else "split = {validation = 0.2, test = 0.2}  # shares of the queries",
+            "" if is_folder else "split = {validation = 0.2, test = 0.2}  # shares of the queries",
             "",
             "[metric]",
             'name = "NDCG@10"',
             'gain = "linear"  # labels are too large for 2^y − 1'
-            if self.largest > LARGEST_EXPONENT
+            if self.largest > MAX_EXPONENT
             else "",
             "",
             "[backend]",
@@ -140,10 +146,13 @@ class Draft:
         problem = Problem.model_validate(document).located_in(self.table.parent)
         parts = problem.load_fold(1)
         parts[0].require_pairs()
-        gaps = np.flatnonzero(np.sum([part.n_missing for part in parts], axis=0))
-        names = (parts[0].feature_names[feature] for feature in gaps)
+        n_missing = np.sum([part.n_missing for part in parts], axis=0)
+        gaps = tuple(parts[0].feature_names[feature] for feature in np.flatnonzero(n_missing))
         largest = max(float(part.y.max()) for part in parts)
-        return replace(self, gaps=tuple(names), largest=largest), parts, problem.metric.make()
+        return replace(self, gaps=gaps, largest=largest), parts, problem.metric.make()
+
+
+NUMERIC = pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean
 
 
 class _Column:
@@ -151,25 +160,18 @@ class _Column:
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         self.kind, self.cells = column.type, column.combine_chunks()
-        self.is_switch = wrong = np.zeros(len(self.cells), np.bool_)
+        is_switch = is_text = np.zeros(len(self.cells), np.bool_)
         if pa.types.is_string(self.kind):
-            numbers, self.is_switch, wrong = parsed_numbers(self.cells)
-        elif (
-            pa.types.is_integer(self.kind)
-            or pa.types.is_floating(self.kind)
-            or pa.types.is_boolean(self.kind)
-        ):
+            numbers, is_switch, is_text = parsed_numbers(self.cells)
+        elif any(is_kind(self.kind) for is_kind in NUMERIC):
             numbers = pa.array(arrow_numbers(self.cells), pa.float64(), from_pandas=True)
         else:
-            numbers, wrong = (
-                pa.nulls(len(self.cells), pa.float64()),
-                np.asarray(self.cells.is_valid()),
-            )
+            numbers = pa.nulls(len(self.cells), pa.float64())
+            is_text = np.asarray(self.cells.is_valid())
         self.numbers = np.asarray(numbers, np.float64)
-        self.is_missing = np.isnan(self.numbers) & ~wrong
-        self.is_odd = wrong | (
-            self.is_switch & (not self.is_switch[~self.is_missing & ~wrong].all())
-        )
+        self.is_missing = np.isnan(self.numbers) & ~is_text
+        has_numbers_too = not is_switch[~self.is_missing & ~is_text].all()
+        self.is_odd = is_text | (is_switch & has_numbers_too)
 
     @property
     def is_grade(self) -> bool:
@@ -177,9 +179,8 @@ class _Column:
         if self.is_odd.any():
             return False
         values = np.unique(self.numbers[~self.is_missing])
-        return 1 < len(values) <= MOST_GRADES and bool(
-            ((values >= 0) & (values == np.floor(values))).all()
-        )
+        is_whole = (values >= 0) & (values == np.floor(values))
+        return 1 < len(values) <= MAX_GRADES and bool(is_whole.all())
 
     @property
     def is_group(self) -> bool:
@@ -187,18 +188,17 @@ class _Column:
         if self.is_missing.any() or pa.types.is_nested(self.kind) or pa.types.is_decimal(self.kind):
             return False
         n_runs = len(pc.run_end_encode(self.cells).values)
-        return (
-            1 < n_runs <= len(self.cells) // 2 and n_runs == pc.count_distinct(self.cells).as_py()
-        )
+        if not 1 < n_runs <= len(self.cells) // 2:
+            return False
+        return n_runs == pc.count_distinct(self.cells).as_py()
 
     def why_odd(self, path: Path) -> str:
         """Return the first cells that are no numbers, with their rows, and how many numbers there are."""
-        rows = np.flatnonzero(self.is_odd)
         n_numbers = np.count_nonzero(~self.is_odd & ~self.is_missing)
-        shown = rows[: 3 if n_numbers else 1].tolist()
-        names = zip(tables.row_names(path, shown), shown, strict=True)
+        rows = np.flatnonzero(self.is_odd)[: 3 if n_numbers else 1].tolist()
+        named_rows = zip(tables.row_names(path, rows), rows, strict=True)
         cells = ", ".join(
-            f"{name} holds {quoted(str(self.cells[row].as_py()))}" for name, row in names
+            f"{name} holds {quoted(str(self.cells[row].as_py()))}" for name, row in named_rows
         )
         numbers = f"; {n_numbers:,} of {len(self.cells):,} rows hold numbers" if n_numbers else ""
         return f"{cells}, which is not a number{numbers}"
@@ -231,48 +231,81 @@ def draft_problem(
     ('shop.toml', 'clicks', 'session')
     """
     path = Path(table)
-    first = tables.find_part(path) if path.is_dir() else path
-    if first is None or not first.exists():
+    part = tables.find_part(path) if path.is_dir() else path
+    if part is None or not part.exists():
         raise FileNotFoundError(
             f"there is no table {path}; give a CSV or Parquet file, or a folder with such files"
         )
-    columns = {name: _Column(column) for name, column in tables.sample_table(first).items()}
-    stored = tables.table_reader(first).roles(first)
+    columns = {name: _Column(column) for name, column in tables.sample_table(part).items()}
     for name in (label, query, *exclude):
         if name is not None and name not in columns:
-            raise ValueError(f"{first}: {unknown('column', name, list(columns))}")
-    given = {"label": label, "query": query}
-    why = {role: "as given" if name else "as recorded in the file" for role, name in given.items()}
-    label, query = (name or stored.get(role) for role, name in given.items())
-    if not label:
-        likely = [name for name, column in columns.items() if column.is_grade]
-        reason = "the only column with few different whole numbers"
-        label, why["label"] = _guess(
-            first, "label: relevance labels", [*columns], tables.LABELS, likely, reason
-        )
-    if not query:
-        rest = [name for name in columns if name != label]
-        groups = [name for name in rest if columns[name].is_group][:1]
-        reason = "the first column whose equal values stand together"
-        query, why["query"] = _guess(
-            first, "query: query ids", rest, tables.QUERIES, groups, reason
-        )
-    roles = (label, query, stored.get("document") or tables.usual_column(columns, DOCUMENTS))
-    others = {name: columns[name] for name in stored.get("features", columns) if name not in roles}
-    left_out = {name: _why_left_out(name, column, first) for name, column in others.items()}
-    left_out = {name: reason for name, reason in left_out.items() if reason} | dict.fromkeys(
-        exclude, "as given"
-    )
-    if not others.keys() - left_out.keys():
+            raise ValueError(f"{part}: {unknown('column', name, list(columns))}")
+    recorded = tables.table_reader(part).roles(part)
+    label, label_reason = _known(label, recorded.get("label")) or _guess_label(part, columns)
+    rest = {name: column for name, column in columns.items() if name != label}
+    query, query_reason = _known(query, recorded.get("query")) or _guess_query(part, rest)
+    document = recorded.get("document") or tables.usual_column(columns, DOCUMENTS)
+    features, left_out = [], {}
+    for name in recorded.get("features", columns):
+        if name not in (label, query, document):
+            reason = _why_left_out(name, columns[name], part)
+            if reason:
+                left_out[name] = reason
+            elif name not in exclude:
+                features.append(name)
+    left_out |= dict.fromkeys(exclude, "as given")
+    if not features:
         texts = "".join(f"; {name!r}: {reason}" for name, reason in list(left_out.items())[:5])
         raise ValueError(
-            f"{first}: besides {label!r} and {query!r} there is no column of numbers{texts}"
+            f"{part}: besides {label!r} and {query!r} there is no column of numbers{texts}"
         )
-    gaps = tuple(
-        name for name, column in others.items() if name not in left_out and column.is_missing.any()
+    return Draft(
+        table=path,
+        n_rows=len(columns[label].cells),
+        label=label,
+        query=query,
+        reasons_of_roles=(label_reason, query_reason),
+        document=document,
+        left_out=left_out,
+        gaps=tuple(name for name in features if columns[name].is_missing.any()),
+        labels=labels,
     )
-    n_rows, reasons = len(columns[label].cells), tuple(why.values())
-    return Draft(path, n_rows, label, query, reasons, roles[2], left_out, gaps, labels=labels)
+
+
+def _known(argument: str | None, recorded: str | None) -> tuple[str, str] | None:
+    """Return the column of a role and the reason, if the user or the file names it."""
+    if argument:
+        return argument, "as given"
+    return (recorded, "as recorded in the file") if recorded else None
+
+
+def _guess_label(path: Path, columns: Mapping[str, _Column]) -> tuple[str, str]:
+    """Return the column with a usual name, or else the only one of grades, and the reason."""
+    name = tables.usual_column(columns, tables.LABELS)
+    if name:
+        return name, "by its name"
+    grades = [name for name, column in columns.items() if column.is_grade]
+    if len(grades) == 1:
+        return grades[0], "the only column with few different whole numbers"
+    raise _no_guess(path, "label", "relevance labels", grades or list(columns))
+
+
+def _guess_query(path: Path, columns: Mapping[str, _Column]) -> tuple[str, str]:
+    """Return the column with a usual name, or else the first one of groups, and the reason."""
+    name = tables.usual_column(columns, tables.QUERIES)
+    if name:
+        return name, "by its name"
+    for name, column in columns.items():
+        if column.is_group:
+            return name, "the first column whose equal values stand together"
+    raise _no_guess(path, "query", "query ids", list(columns))
+
+
+def _no_guess(path: Path, role: str, content: str, names: Sequence[str]) -> ValueError:
+    return ValueError(
+        f"{path}: which column holds the {content}? Name it by moerank init --{role}, such as one "
+        f"of {', '.join(names[:10])}"
+    )
 
 
 def _why_left_out(name: str, column: _Column, path: Path) -> str:
@@ -285,21 +318,16 @@ def _why_left_out(name: str, column: _Column, path: Path) -> str:
         return "it holds texts"
     words = re.sub(r"[^A-Za-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))
     match = AFTER.search(words)
-    meaning = (
-        "holds ids"
-        if match and match[0].lower().endswith("id")
-        else "is known only after the ranking"
-    )
-    return f"its name says that it {meaning}; remove it here if that is wrong" if match else ""
+    if match is None:
+        return ""
+    is_id = match[0].lower().endswith("id")
+    meaning = "holds ids" if is_id else "is known only after the ranking"
+    return f"its name says that it {meaning}; remove it here if that is wrong"
 
 
 def data_remarks(train: RankingData, metric: Metric) -> tuple[list[str], list[str]]:
-    """Return what to say of training data before a run: of features with extreme values, and of leaks."""
-    extreme = [
-        name
-        for name, is_extreme in zip(train.feature_names, train.is_extreme, strict=True)
-        if is_extreme
-    ]
+    """Return warnings about training data before a run: about extreme values, and about leaks."""
+    extreme = [train.feature_names[feature] for feature in np.flatnonzero(train.is_extreme)]
     return extreme_remarks(extreme), leak_remarks(train, metric)
 
 
@@ -311,13 +339,36 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
     documents, at most 32,768 or 4 million values. Equal values rank in random order. With fewer than 20 queries nothing
     is said.
     """
+    part = _first_queries(train)
+    if np.count_nonzero(part.label_runs.n_pairs_of) < QUERIES_FOR_LEAKS:
+        return []
+    metric = metric or NDCG(10, gain="linear")
+    together, alone = _compare_with_all(part, metric)
+    is_perfect = _orders_all(part)
+    sentences = []
+    for feature in np.lexsort((-alone, ~is_perfect))[:3].tolist():
+        if is_perfect[feature]:
+            finding = "orders every query perfectly"
+        elif alone[feature] > together:
+            scores = f"{metric.name} {alone[feature]:.3f} against {together:.3f}".replace("0.", ".")
+            finding = f"ranks better than all features together ({scores})"
+        else:
+            continue
+        name = part.feature_names[feature]
+        sentences.append(f"{name!r} alone {finding}: is it known before the user chooses?")
+    return sentences
+
+
+def _first_queries(train: RankingData) -> RankingData:
+    """Return the first queries, with the documents of each in random order."""
     n_rows = min(ROWS_FOR_LEAKS, CELLS_AT_A_TIME // train.n_features)
     n_queries = max(1, int(np.searchsorted(train.offsets, n_rows, side="right")) - 1)
     queries = np.repeat(np.arange(n_queries), np.diff(train.offsets[: n_queries + 1]))
-    part = train.with_rows(np.lexsort((Draws(0).order(len(queries)), queries)))
-    if np.count_nonzero(part.label_runs.n_pairs_of) < QUERIES_FOR_LEAKS:
-        return []
-    metric = NDCG(10, gain="linear") if metric is None else metric
+    return train.with_rows(np.lexsort((Draws(0).order(len(queries)), queries)))
+
+
+def _compare_with_all(part: RankingData, metric: Metric) -> tuple[float, Vector]:
+    """Return the metric of RankRLS on all features, and that of each feature that is detectably better, else 0."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on scales, and of the test on gains that are all equal
         X = part.X64
@@ -325,56 +376,20 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
         spread = np.sqrt(np.diagonal(PairMoments.of(part).gram))
         scaled = part.with_table(X / np.where(spread > 0.0, spread, 1.0))
         together = RankRLS(alpha=0.1).fit(scaled).predict(scaled)
-        values = part.weighted(
-            metric.values(part, np.ascontiguousarray(np.hstack([together[:, None], X, -X])))
-        )
-        p = scipy.stats.ttest_1samp(
-            values[:, 1:] - values[:, :1], 0.0, alternative="greater"
-        ).pvalue
-    own, perfect = values.mean(axis=0), _orders_all(part)
-    alone = (
-        np.where(np.nan_to_num(p, nan=1.0) * len(p) < LEAK_LEVEL, own[1:], 0.0)
-        .reshape(2, -1)
-        .max(axis=0)
-    )
-    sentences = []
-    for feature in np.lexsort((-alone, ~perfect))[:3].tolist():
-        scores = f"{metric.name} {alone[feature]:.3f} against {own[0]:.3f}".replace("0.", ".")
-        better = (
-            f"ranks better than all features together ({scores})" if alone[feature] > own[0] else ""
-        )
-        if how := "orders every query perfectly" if perfect[feature] else better:
-            sentences.append(
-                f"{part.feature_names[feature]!r} alone {how}: is it known before the user chooses?"
-            )
-    return sentences
+        scores = np.ascontiguousarray(np.hstack([together[:, None], X, -X]))
+        values = part.weighted(metric.values(part, scores))
+        test = scipy.stats.ttest_1samp(values[:, 1:] - values[:, :1], 0.0, alternative="greater")
+    p_values = np.nan_to_num(test.pvalue, nan=1.0) * len(test.pvalue)
+    means = values.mean(axis=0)
+    alone = np.where(p_values < LEAK_LEVEL, means[1:], 0.0)
+    return means[0], alone.reshape(2, -1).max(axis=0)
 
 
 def _orders_all(data: RankingData) -> Mask:
     """Return which features separate each label from the next in all queries, rising or falling, without a tie."""
     runs = data.label_runs
     X, begin = data.X[runs.row], runs.begin[:-1]
-    least, greatest = np.minimum.reduceat(X, begin), np.maximum.reduceat(X, begin)
+    smallest, largest = np.minimum.reduceat(X, begin), np.maximum.reduceat(X, begin)
     within: Integers = np.setdiff1d(np.arange(len(begin) - 1), runs.query_begin[1:-1] - 1)
-    rises, falls = greatest[:-1] < least[1:], least[:-1] > greatest[1:]
+    rises, falls = largest[:-1] < smallest[1:], smallest[:-1] > largest[1:]
     return np.asarray(rises[within].all(axis=0) | falls[within].all(axis=0))
-
-
-def _guess(
-    path: Path,
-    role: str,
-    columns: Sequence[str],
-    usual: Sequence[str],
-    likely: Sequence[str],
-    reason: str,
-) -> tuple[str, str]:
-    """Return the column with a usual name, or else the only likely one, and the reason."""
-    if name := tables.usual_column(columns, usual):
-        return name, "by its name"
-    if len(likely) == 1:
-        return likely[0], reason
-    option, what = role.split(": ")
-    remedy = (
-        f"Name it by moerank init --{option}, such as one of {', '.join((likely or columns)[:10])}"
-    )
-    raise ValueError(f"{path}: which column holds the {what}? {remedy}")

@@ -1,9 +1,11 @@
 """Problem files: the data, features, metric and search budgets of a ranking problem."""
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from difflib import get_close_matches
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -23,19 +25,76 @@ from moerank.data.read.cost_table import read_cost_table
 from moerank.data.read.table import reader_of
 from moerank.files import Json, read_toml
 from moerank.metrics import Metric, make_metric
-from moerank.mofsrank import settings as of_search
 from moerank.mofsrank.limits import allowed_features
-from moerank.mofsrank.settings import STAGES, LimitsSection, Section
-from moerank.runs.solver import PlainParameters, Solver, check_parameters
+from moerank.mofsrank.settings import (
+    STAGES,
+    EnsembleSettings,
+    FeatureSelectionSettings,
+    InstanceSelectionSettings,
+    LimitsSection,
+    SearchSettings,
+    Section,
+    refusing,
+)
 from moerank.runs.sources import (
     Data,
+    DataFolder,
     Folders,
     InMemory,
     MemoryData,
+    change_parts,
     find_data,
     read_memory,
     shipped_folder,
 )
+from moerank.solvers import find_solver, read_solver, written
+
+# Parameters of an estimator that every run sets; results do not depend on them.
+SET_BY_RUN = ("memo", "progress", "resume", "workers")
+
+# Parameters that do not count when two estimators are compared.
+IGNORED = (*SET_BY_RUN, "verbose")
+
+# Arguments of solvers that belong to a run, not to a method; files must not set them.
+RUN_ARGUMENTS = (*IGNORED, "random_state")
+
+
+def check_parameters(parameters: Parameters) -> Parameters:
+    """Return the parameters; refuse `RUN_ARGUMENTS` and values that JSON cannot store."""
+    for name in parameters:
+        if name in RUN_ARGUMENTS:
+            raise ValueError(
+                f"{name} belongs to a run, not to a method; "
+                "options such as --seed and --workers set it"
+            )
+        try:
+            json.dumps(parameters[name], allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(
+                f"{name} must be a text, true or false, a finite number, "
+                f"or a table or list of these ({error})"
+            ) from None
+    return parameters
+
+
+PlainParameters = Annotated[Parameters, AfterValidator(check_parameters)]
+
+
+def parse_solver(text: str) -> tuple[str, Parameters]:
+    """Return the name and the parameters of a solver, checked; see `moerank.solvers.read_solver`."""
+    name, parameters = read_solver(text)
+    try:
+        check_parameters(parameters)
+    except ValueError as error:
+        raise ValueError(f"solver {text!r}: {error}") from None
+    find_solver(name, parameters)
+    return name, parameters
+
+
+def solver_label(name: str, parameters: Parameters) -> str:
+    """Return the name of a solver, with its parameters in brackets."""
+    text = ",".join(f"{key}={written(value)}" for key, value in parameters.items())
+    return f"{name}[{text}]" if text else name
 
 
 class FeaturesSection(LimitsSection):
@@ -82,23 +141,16 @@ class FeaturesSection(LimitsSection):
             If the table is malformed or has other features, a feature does not exist or is both included and excluded,
             or all features are excluded.
         """
-        train, validation, test = fold
+        names = fold[0].feature_names
         for path in self.files(folders):
-            costs = read_cost_table(path, train.feature_names, self.other)
-            train, validation, test = (
-                train.with_costs(costs),
-                validation.with_costs(costs),
-                test.with_costs(costs),
-            )
+            costs = read_cost_table(path, names, self.other)
+            fold = change_parts(fold, methodcaller("with_costs", costs))
         try:
-            allowed, limits = allowed_features(train, self)
+            allowed, limits = allowed_features(fold[0], self)
         except ValueError as error:
             raise ValueError(f"[features] {error}") from None
-        return (
-            train.with_features(allowed).within_table(train.table_names),
-            validation.with_features(allowed),
-            test.with_features(allowed),
-        ), limits
+        train, validation, test = change_parts(fold, lambda part: part.with_features(allowed))
+        return (train.within_table(fold[0].table_names), validation, test), limits
 
     def files(self, folders: Folders) -> list[Path]:
         """Return the table, if there is one."""
@@ -189,7 +241,9 @@ class SolverSection(BackendSection):
         Whether validation queries choose from the solver's published grid.
     """
 
-    name: Annotated[str, AfterValidator(lambda name: Solver.parse(name).label)] = "mofsrank"
+    name: Annotated[str, AfterValidator(lambda text: solver_label(*parse_solver(text)))] = (
+        "mofsrank"
+    )
 
 
 class Published(Section):
@@ -228,10 +282,10 @@ class Problem(Section):
     backend: BackendSection = BackendSection()
     comparison: ComparisonSection = ComparisonSection()
     solver: SolverSection = SolverSection()
-    search: of_search.SearchSettings = of_search.SearchSettings()
-    instance_selection: of_search.InstanceSelectionSettings = of_search.InstanceSelectionSettings()
-    feature_selection: of_search.FeatureSelectionSettings = of_search.FeatureSelectionSettings()
-    ensemble: of_search.EnsembleSettings = of_search.EnsembleSettings()
+    search: SearchSettings = SearchSettings()
+    instance_selection: InstanceSelectionSettings = InstanceSelectionSettings()
+    feature_selection: FeatureSelectionSettings = FeatureSelectionSettings()
+    ensemble: EnsembleSettings = EnsembleSettings()
     published: tuple[Published, ...] = ()
 
     _folder: Path | None = PrivateAttr(default=None)
@@ -248,7 +302,13 @@ class Problem(Section):
         problem._folder = folder
         return problem
 
-    def n_folds(self, data: str | Path | None = None) -> int:
+    def with_backend(self, backend: str) -> Self:
+        """Return the same problem with another ranker that evaluates each individual."""
+        return self.model_copy(
+            update={"backend": self.backend.model_copy(update={"name": backend})}
+        )
+
+    def n_folds(self, data: DataFolder = None) -> int:
         """Return how many folds the data have.
 
         Parameters
@@ -263,7 +323,7 @@ class Problem(Section):
         """
         return self.data.n_folds(self.folders(data))
 
-    def load_fold(self, fold: int, data: str | Path | None = None) -> Fold:
+    def load_fold(self, fold: int, data: DataFolder = None) -> Fold:
         """Return the training, validation and test part of a fold, scaled by values from the training part.
 
         Parameters
@@ -283,48 +343,25 @@ class Problem(Section):
         """
         return self.load_limited_fold(fold, data)[0]
 
-    def load_limited_fold(
-        self, fold: int, data: str | Path | None = None
-    ) -> tuple[Fold, Parameters]:
+    def load_limited_fold(self, fold: int, data: DataFolder = None) -> tuple[Fold, Parameters]:
         """Return the parts of a fold as `load_fold` does, and the limits on features by argument name."""
         folders = self.folders(data)
         check_at_least(1, self.data.n_folds(folders), fold=fold)
-        (train, vali, test), limits = self.features.applied(self.data.read(fold, folders), folders)
-        if (scaled := self.data.scaled) is not None:
-            return (
-                train.mark_scaled(scaled),
-                vali.mark_scaled(scaled),
-                test.mark_scaled(scaled),
-            ), limits
+        parts, limits = self.features.applied(self.data.read(fold, folders), folders)
+        scaled = self.data.scaled
+        if scaled is not None:
+            return change_parts(parts, lambda part: part.mark_scaled(scaled)), limits
+        train = parts[0]
         _ = train.is_extreme  # of raw values
-        scaling = fit_scaling(train, self.data.normalize)
-        return (scaling.apply(train), scaling.apply(vali), scaling.apply(test)), limits
+        return change_parts(parts, fit_scaling(train, self.data.normalize).apply), limits
 
-    def spec(self, solver: Solver) -> Solver:
-        """Return a solver with the settings of the problem file for it.
-
-        Raises
-        ------
-        ValueError
-            If the solver cannot keep the limits on features in the problem file, or has another metric or objectives.
-        """
-        defaults = self.solver.parameters if solver.given is None else {}
-        solver = solver.model_copy(update={"defaults": defaults, "tune": self.solver.tune})
-        of_user = (
-            solver.source.get_params(deep=True)
-            if hasattr(solver.source, "get_params")
-            else solver.settings
-        )
-        solver.refuse_other_goal(self, of_user)
-        solver.refuse_limits(self.features.given, solver.takes())
-        return solver
-
-    def offers(self) -> Parameters:
-        """Return the arguments that the problem offers to a solver: those of the search and of each stage."""
-        return {
-            **self.search.model_dump(),
-            **{stage: getattr(self, stage).model_dump() for stage in STAGES},
-        }
+    def search_settings(self, stages: Container[str] = STAGES) -> Parameters:
+        """Return the settings of the search, and those of these stages, by argument name."""
+        settings = self.search.model_dump()
+        for stage in STAGES:
+            if stage in stages:
+                settings[stage] = getattr(self, stage).model_dump()
+        return settings
 
     def published_value(self, solver: str, metric: str) -> float | None:
         """Return the first published value of a solver, or None."""
@@ -336,12 +373,12 @@ class Problem(Section):
         settings = self.model_dump(mode="json", exclude={"name", "data", "solver", "published"})
         return {"data": self.data.settings(), **settings}
 
-    def files(self, fold: int, data: str | Path | None = None) -> list[Path]:
+    def files(self, fold: int, data: DataFolder = None) -> list[Path]:
         """Return the files of a fold, and the table of costs; arguments as in `load_fold`."""
         folders = self.folders(data)
         return [*self.data.files(fold, folders), *self.features.files(folders)]
 
-    def folders(self, data: str | Path | None) -> Folders:
+    def folders(self, data: DataFolder) -> Folders:
         """Return the folders to search for data: that of the problem file, then `data` or else the default ones."""
         return [*filter(None, [self._folder]), *(data_folders() if data is None else [Path(data)])]
 
@@ -388,9 +425,9 @@ def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None
     if reader_of(path) is not None:
         raise ValueError(f"{path} is a table, not a problem file; moerank init {path} writes one")
     overrides = overrides or {}
-    with of_search.refusing(partial(_sentence, file=str(path), overrides=overrides)):
-        read = Problem.model_validate(_changed(read_toml(path), overrides))
-    return read if str(problem) in shipped_problems() else read.located_in(path.parent)
+    with refusing(partial(_sentence, file=str(path), overrides=overrides)):
+        content = Problem.model_validate(_changed(read_toml(path), overrides))
+    return content if str(problem) in shipped_problems() else content.located_in(path.parent)
 
 
 def make_problem(name: str, data: InMemory, settings: Mapping[str, Any] | None = None) -> Problem:
@@ -419,7 +456,7 @@ def make_problem(name: str, data: InMemory, settings: Mapping[str, Any] | None =
     """
     settings = settings or {}
     document = _changed({"name": name}, settings)
-    with of_search.refusing(partial(_sentence, file=f"problem {name!r}", overrides=settings)):
+    with refusing(partial(_sentence, file=f"problem {name!r}", overrides=settings)):
         return Problem.model_validate(
             {**document, "data": read_memory(data, document.get("data", {}))}
         )
@@ -443,14 +480,14 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
         return problem
     document = _changed(problem.model_dump(exclude_unset=True), settings)
     if isinstance(problem.data, MemoryData):
-        if of_data := [key for key in settings if key.startswith("data.")]:
-            raise ValueError(
-                f"{of_data[0]}: the data of {problem.name} are in memory; pass their settings to make_problem"
-            )
+        for key in settings:
+            if key.startswith("data."):
+                raise ValueError(
+                    f"{key}: the data of {problem.name} are in memory; pass their settings to "
+                    "make_problem"
+                )
         document["data"] = problem.data
-    with of_search.refusing(
-        partial(_sentence, file=f"problem {problem.name!r}", overrides=settings)
-    ):
+    with refusing(partial(_sentence, file=f"problem {problem.name!r}", overrides=settings)):
         changed = Problem.model_validate(document)
     return changed.located_in(problem._folder) if problem._folder else changed
 
@@ -469,30 +506,30 @@ def problem_path(problem: str | Path) -> Path:
 def _changed(document: Json, settings: Mapping[str, object]) -> Json:
     """Put settings into a document under their dotted keys, create missing tables, and return the document."""
     for key, value in settings.items():
-        *tables, last = key.split(".")
+        *tables, name = key.split(".")
         section = document
         for table in tables:
             section = section.setdefault(table, {})
             if not isinstance(section, dict):
                 raise ValueError(f"--set {key}: {table} is a value, not a table")
-        section[last] = value
+        section[name] = value
     return document
 
 
 def _keys_like(location: list[str]) -> list[str]:
     """Return the key of a problem file that is most similar, or with each table that has it, or the table itself."""
     key, schema = location[-1], Problem.model_json_schema()
-    own = {name: model.get("properties", {}).keys() for name, model in schema["$defs"].items()}
-    tables = {
-        name: {inner for kind in re.findall(r"#/\$defs/(\w+)", str(part)) for inner in own[kind]}
-        for name, part in schema["properties"].items()
-    }
-    if key not in (every := {*tables}.union(*own.values())):
-        return get_close_matches(key, every, n=1)
-    others = [
-        f"[{name}] {key}" for name, keys in tables.items() if key in keys and name != location[0]
-    ]
-    return [f"[{key}]"] if tables.get(key) else others
+    models = {name: model.get("properties", {}).keys() for name, model in schema["$defs"].items()}
+    tables: dict[str, set[str]] = {}
+    for name, part in schema["properties"].items():
+        kinds = re.findall(r"#/\$defs/(\w+)", str(part))
+        tables[name] = set().union(*(models[kind] for kind in kinds))
+    keys = {*tables}.union(*models.values())
+    if key not in keys:
+        return get_close_matches(key, keys, n=1)
+    if tables.get(key):
+        return [f"[{key}]"]
+    return [f"[{name}] {key}" for name in tables if key in tables[name] and name != location[0]]
 
 
 def _sentence(error: ValidationError, file: str, overrides: Mapping[str, object]) -> str:
@@ -510,11 +547,13 @@ def _sentence(error: ValidationError, file: str, overrides: Mapping[str, object]
     origin = f"--set {override}" if override else file
     table = f"[{'.'.join(location[:-1])}] " if location[:-1] else ""
     if problem["type"] == "extra_forbidden":
+        message = f"{origin}: unknown key {table}{location[-1]}"
         likely = " or ".join(_keys_like(location))
-        return f"{origin}: unknown key {table}{location[-1]}{f'; did you mean {likely}?' if likely else ''}"
+        return f"{message}; did you mean {likely}?" if likely else message
     if problem["type"] == "value_error":
         if location in (["data"], ["data", "split"]):  # the error concerns several keys together
             table = f"[{'.'.join(location)}] "
-        within = "parameters: " * (location[-1:] == ["parameters"])
-        return f"{origin}: {table}{within}{problem['ctx']['error']}"
+        if location[-1:] == ["parameters"]:
+            table += "parameters: "
+        return f"{origin}: {table}{problem['ctx']['error']}"
     return f"{origin}: {table}{location[-1]}: {problem['msg'].removeprefix('Input ')}"

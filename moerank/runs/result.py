@@ -28,7 +28,7 @@ FRONT_TABLE = "front.csv"
 FILES = (RESULT, FRONT_TABLE, "model.json")
 
 # Largest size of a result, or of any other file of a study.
-MOST_BYTES = 256 * 2**20
+MAX_BYTES = 256 * 2**20
 
 # Number of the format of results and studies; it increases whenever older files can no longer be read.
 FORMAT = 8
@@ -67,7 +67,7 @@ class Stored(BaseModel):
     def read_file(cls, path: Path, advice: str = "") -> Self:
         """Parse a file; a ValueError names it and the first mistake, with the advice."""
         try:
-            return cls.from_json(read_text(path, MOST_BYTES))
+            return cls.from_json(read_text(path, MAX_BYTES))
         except ValueError as error:
             raise ValueError(f"{path}: {str(error).removeprefix(f'{path}: ')}{advice}") from None
 
@@ -160,9 +160,8 @@ class Certificate(Stored):
     def given_up(self) -> list[float]:
         """How far the loss of each member is above `least` at most, as a share of the largest loss reduction."""
         reduction = 1.0 - min(self.best)
-        return [
-            (loss - least) / reduction for loss, least in zip(self.losses, self.least, strict=True)
-        ]
+        pairs = zip(self.losses, self.least, strict=True)
+        return [(loss - bound) / reduction for loss, bound in pairs]
 
     @property
     def proved(self) -> list[int]:
@@ -172,18 +171,19 @@ class Certificate(Stored):
 
     def sentence(self, result: "Result") -> str:
         """Return what is proved, in words."""
-        chosen = len(result.best.features)
-        n = self.groups[result.chosen] if self.groups else 0
-        equal = f"{n} group{'s' * (n > 1)}" if n else f"{chosen}"
-        sizes = (
-            "all sizes"
-            if len(self.proved) == len(self.sizes)
-            else f"{len(self.proved)} of {len(self.sizes)} sizes"
-        )
+        n_features, n_groups = len(result.best.features), 0
+        if self.groups:
+            n_groups = self.groups[result.chosen]
+        rivals = str(n_features)
+        if n_groups:
+            rivals = "1 group" if n_groups == 1 else f"{n_groups} groups"
+        sizes = "all sizes"
+        if len(self.proved) < len(self.sizes):
+            sizes = f"{len(self.proved)} of {len(self.sizes)} sizes"
         return (
-            f"The {chosen} chosen features give up at most {self.given_up[result.chosen]:.1%} of the largest loss "
-            f"reduction that a selection may attain, compared with the best {equal} for RankRLS on all training pairs "
-            f"(best subsets are proved for {sizes})"
+            f"The {n_features} chosen features give up at most {self.given_up[result.chosen]:.1%} "
+            "of the largest loss reduction that a selection may attain, compared with the best "
+            f"{rivals} for RankRLS on all training pairs (best subsets are proved for {sizes})"
         )
 
 
@@ -202,9 +202,9 @@ class Convergence(Stored):
     @property
     def last_half(self) -> float:
         """The share of the final hypervolume that the second half of the evaluations added."""
-        n_first = bisect_right(self.evaluations, self.evaluations[-1] / 2)
-        last = self.hypervolume[-1]
-        return 1.0 - self.hypervolume[n_first - 1] / last if n_first and last else 1.0
+        n_half = bisect_right(self.evaluations, self.evaluations[-1] / 2)
+        total = self.hypervolume[-1]
+        return 1.0 - self.hypervolume[n_half - 1] / total if n_half and total else 1.0
 
 
 class Times(Stored):
@@ -343,11 +343,9 @@ class Result(Stored):
     def grid(self) -> tuple[int, int] | None:
         """Rows and columns of the image if the features are all of its pixels; else None."""
         grid = self.configuration["data"].get("grid")
-        return (
-            None
-            if grid is None or grid[0] * grid[1] != len(self.feature_names)
-            else (grid[0], grid[1])
-        )
+        if grid is None or grid[0] * grid[1] != len(self.feature_names):
+            return None
+        return grid[0], grid[1]
 
     def names(self, features: Sequence[int]) -> list[str]:
         """Return the names of these columns."""
@@ -355,13 +353,13 @@ class Result(Stored):
 
     def model(self, member: Member) -> Model:
         """Return a member with the names and the scaling of its features."""
-        own = np.isin(np.arange(len(self.feature_names)), member.features)
+        feature_mask = np.isin(np.arange(len(self.feature_names)), member.features)
         return Model(
             names=tuple(self.names(member.features)),
             columns=member.features,
             weights=member.weights,
             trees=member.trees,
-            scaling=self.scaling.of_features(own),
+            scaling=self.scaling.of_features(feature_mask),
             missing=self.missing,
             missing_values=self.missing_values,
             negative=tuple(name for name in self.names(member.features) if name in self.negative),
@@ -404,12 +402,13 @@ def find_result(path: Path) -> Result:
     """
     if not path.is_dir():
         return Result.read_file(path)
-    if (result := read_result(path)) is not None:
+    result = read_result(path)
+    if result is not None:
         return result
-    if inner := sorted(
-        [*(file.parent for file in path.glob(f"fold*/{RESULT}")), *path.glob("cells/*.json")]
-    ):
-        raise FileNotFoundError(f"{path} holds several runs; name one of them, such as {inner[0]}")
+    folds = [file.parent for file in path.glob(f"fold*/{RESULT}")]
+    runs = sorted([*folds, *path.glob("cells/*.json")])
+    if runs:
+        raise FileNotFoundError(f"{path} holds several runs; name one of them, such as {runs[0]}")
     raise FileNotFoundError(f"{path} holds no finished run; moerank run makes one")
 
 
@@ -432,20 +431,16 @@ def _front_table(result: Result) -> str:
 
     Names that look like formulas to a spreadsheet begin with '.
     """
-    rows = [
-        {
-            "member": number + 1,
-            "n_features": len(member.features),
-            **{escape_formula(name): member.objectives[name] for name in result.further_objectives},
-            **({"instances": member.instances} if result.instances else {}),
-            "chosen": int(number == result.chosen),
-            **{
-                f"{part} {metric}": member.scores[part][metric]
-                for part in PARTS
-                for metric in result.metrics
-            },
-            "features": "; ".join(map(escape_formula, result.names(member.features))),
-        }
-        for number, member in enumerate(result.front)
-    ]
+    rows = []
+    for index, member in enumerate(result.front):
+        row: Json = {"member": index + 1, "n_features": len(member.features)}
+        for name in result.further_objectives:
+            row[escape_formula(name)] = member.objectives[name]
+        if result.instances:
+            row["instances"] = member.instances
+        row["chosen"] = int(index == result.chosen)
+        for part in PARTS:
+            row |= {f"{part} {metric}": member.scores[part][metric] for metric in result.metrics}
+        row["features"] = "; ".join(map(escape_formula, result.names(member.features)))
+        rows.append(row)
     return str(pd.DataFrame(rows, dtype=object).to_csv(index=False))

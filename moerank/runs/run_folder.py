@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from moerank.data.read.table import reader_of
 from moerank.data.trec import write_qrels, write_run
 from moerank.evolution.memo import differences
 from moerank.files import Json, last_change, prepare_folder
+from moerank.metrics import Metric
 from moerank.rankers.model import Model
 from moerank.runs.draft import data_remarks
 from moerank.runs.problem import MetricSection, Problem
@@ -25,14 +26,15 @@ from moerank.runs.result import (
     FILES,
     MEMO,
     RESULT,
+    Member,
     Result,
     find_result,
     read_result,
     unfinished,
     write_result,
 )
-from moerank.runs.run_fold import ALL_FEATURES, Progress, configuration, run_fold
-from moerank.runs.solver import Solver
+from moerank.runs.run_fold import ALL_FEATURES, Progress, run_fold
+from moerank.runs.solver import Solver, configuration
 from moerank.verdict import MARGIN, judge
 from moerank.version import VERSION
 
@@ -59,64 +61,73 @@ def run_folds(
     finished folds again. ``progress()`` makes the context in which a fold runs, and ``say`` is called with each
     sentence for the user. The other arguments are those of `run_fold`.
     """
-    requested = problem.spec(solver)
-    first, *others = folders
-    for fold in others:  # raises errors in the data of any fold before the first run
+    earliest, *later = folders
+    for fold in later:  # raises errors in the data of any fold before the first run
         problem.load_limited_fold(fold, data)
-    extremes, leaks = data_remarks(problem.load_fold(first, data)[0], problem.metric.make())
+    extremes, leaks = data_remarks(problem.load_fold(earliest, data)[0], problem.metric.make())
     for sentence in extremes + leaks:
         say(sentence)
     for folder in folders.values():
         prepare_folder(folder)
-    finished = {
-        fold: _finished(folders[fold], configuration(problem, fold, requested, seed))
-        for fold in folders
-    }
+    finished = {}
     for fold, folder in folders.items():
-        stored = None if again else finished[fold]
-        if stored is not None and not resume:
-            written = (folder / RESULT).stat().st_mtime
-            changed = any(last_change(path) > written for path in problem.files(fold, data))
-            if changed or stored.versions["moerank"] != VERSION:
+        finished[fold] = _finished(folder, configuration(problem, fold, solver, seed))
+    for fold, folder in folders.items():
+        result = None if again else finished[fold]
+        if result is not None and not resume:
+            date = (folder / RESULT).stat().st_mtime
+            is_older = any(last_change(path) > date for path in problem.files(fold, data))
+            if is_older or result.versions["moerank"] != VERSION:
                 say(
-                    f"{folder} holds a run on older data or by another version of moerank; running it again"
+                    f"{folder} holds a run on older data or by another version of moerank; "
+                    "running it again"
                 )
-                stored = None
-        if stored is not None:
-            result = stored
+                result = None
+        if result is not None:
             say(f"{folder} already holds the finished run (--again repeats it)")
+            if not all((folder / name).exists() for name in FILES):
+                write_result(result, folder)
         else:
-            for memo in () if resume else unfinished(folder):
-                say(
-                    f"starting anew and removing {memo} of an interrupted run (to continue a run, use --resume)"
-                )
-                memo.unlink(missing_ok=True)
-            run: dict[str, Any] = {
-                "workers": workers,
-                "data": data,
-                "memo": folder / MEMO,
-                "resume": resume,
-            }
+            if not resume:
+                _start_anew(folder, say)
             with progress() as report:
-                result = run_fold(problem, fold, solver, seed, **run, progress=report)
+                result = run_fold(
+                    problem,
+                    fold,
+                    solver,
+                    seed,
+                    workers=workers,
+                    data=data,
+                    memo=folder / MEMO,
+                    resume=resume,
+                    progress=report,
+                )
             result = result.model_copy(update={"leaks": leaks})
-        if stored is None or not all((folder / name).exists() for name in FILES):
             write_result(result, folder)
-        for memo in unfinished(
-            folder
-        ):  # only now, so that a run that is killed earlier can continue from them
+        # Only now, so that a run that is killed earlier can continue from them.
+        for memo in unfinished(folder):
             memo.unlink(missing_ok=True)
         yield result
 
 
+def _start_anew(folder: Path, say: Callable[[str], object]) -> None:
+    """Remove the memos of an interrupted run."""
+    for memo in unfinished(folder):
+        say(
+            f"starting anew and removing {memo} of an interrupted run "
+            "(to continue a run, use --resume)"
+        )
+        memo.unlink(missing_ok=True)
+
+
 def _finished(folder: Path, settings: Json) -> Result | None:
     """Return the finished result in a folder; refuse a result of another configuration."""
-    if (result := read_result(folder)) is None:
-        return None
-    if different := differences(result.configuration, settings):
+    result = read_result(folder)
+    changes = result and differences(result.configuration, settings)
+    if changes:
         raise ValueError(
-            f"{folder} holds the result of another configuration ({different}); choose another folder with --out, or "
-            "remove this one"
+            f"{folder} holds the result of another configuration ({changes}); "
+            "choose another folder with --out, or remove this one"
         )
     return result
 
@@ -179,95 +190,104 @@ def judge_on_new(
     features, ``data``, and a ``sentence`` that begins with the finding.
     """
     result = find_result(run)
-    origin = result if against is None else find_result(against)
-    other = origin.best
     if against is None:
-        full = [
-            ranker
-            for ranker in result.baselines
-            if ranker.name == ALL_FEATURES and ranker.weights is not None
-        ]
-        if not full or result.best.trees is not None:  # runs do not store trees on all features
+        rival_run, rival = result, _member_on_all_features(result)
+        if rival is None:
             raise ValueError(f"{run} has no model on all features; name another run with --against")
-        other = full[0]
+        rival_title = f"the model on all features of {run}"
+        rival_features = f"all {len(rival.features)} features"
+    else:
+        rival_run = find_result(against)
+        rival, rival_title = rival_run.best, f"the chosen model of {against}"
+        rival_features = f"{len(rival.features)} of {against}"
     metric = MetricSection(**result.configuration["metric"]).make()
-    values: list[Vector] = []
-    which = "the chosen model" if against is not None else "the model on all features"
-    for title, source, member, remedy in (
-        (f"the chosen model of {run}", result, result.best, ""),
-        (
-            f"{which} of {against or run}",
-            origin,
-            other,
-            "; or compare with another run by --against",
-        ),
-    ):
-        model = source.model(member)
-        try:
-            data = _read(new, model, source, result, label, query)
-            scores = np.ascontiguousarray(model.predict(data)[:, None], dtype=np.float64)
-        except ValueError as error:
-            raise ValueError(f"cannot rank by {title}: {error}{remedy}") from None
-        values.append(data.weighted(metric.per_query(data, scores))[:, 0])
-    size, other_size = len(result.best.features), len(other.features)
-    margin = MARGIN if result.verdict is None else result.verdict.margin
-    chosen, reference = values
+    columns = {**result.configuration["data"]}
+    columns |= {name: column for name, column in {"label": label, "query": query}.items() if column}
+    title = f"the chosen model of {run}"
+    data, selection = _values(new, result, result.best, columns, metric, title)
+    remedy = "; or compare with another run by --against"
+    _, reference = _values(new, rival_run, rival, columns, metric, rival_title, remedy)
+    size = len(result.best.features)
     verdict = judge(
-        chosen,
+        selection,
         reference,
         "new",
         metric.name,
         size,
-        other_size,
+        len(rival.features),
         can_differ=metric.can_differ(data),
         weights=data.query_weights,
-        margin=margin,
+        margin=MARGIN if result.verdict is None else result.verdict.margin,
     )
-    others = f"all {other_size} features" if against is None else f"{other_size} of {against}"
-    sizes = f"{size} feature{'s' * (size != 1)}"
-    measured = (
-        "finding",
-        "equivalent",
-        "difference",
-        "metric",
-        "margin",
-        "n_queries",
-        "n_differing",
-    )
+    features = "feature" if size == 1 else "features"
+    comparison = f"{size} {features} of {run} against {rival_features}"
+    names = ["finding", "equivalent", "difference", "metric", "margin", "n_queries", "n_differing"]
     low, high = (end if isfinite(end) else None for end in verdict.interval)
     return {
-        **{name: getattr(verdict, name) for name in measured},
+        **{name: getattr(verdict, name) for name in names},
         "interval": (low, high),
         "result": str(run),
         "n_features": size,
         "against": None if against is None else str(against),
-        "n_features_against": other_size,
+        "n_features_against": len(rival.features),
         "data": str(new),
-        "sentence": f"{verdict.finding}: {sizes} of {run} against {others}; {verdict.outcome}",
+        "sentence": f"{verdict.finding}: {comparison}; {verdict.outcome}",
     }
 
 
-def _read(
-    path: Path, model: Model, source: Result, first: Result, label: str | None, query: str | None
-) -> RankingData:
-    """Read new data for a model of `source`, with labels and weights as `first` has them.
+def _values(
+    path: Path,
+    source: Result,
+    member: Member,
+    columns: Json,
+    metric: Metric,
+    title: str,
+    remedy: str = "",
+) -> tuple[RankingData, Vector]:
+    """Return new data as a model of `source` takes them, and the metric of the model by query."""
+    try:
+        model = source.model(member)
+        data = _read(path, model, source.configuration["data"], columns)
+        scores = np.ascontiguousarray(model.predict(data)[:, None], dtype=np.float64)
+    except ValueError as error:
+        raise ValueError(f"cannot rank by {title}: {error}{remedy}") from None
+    return data, data.weighted(metric.per_query(data, scores))[:, 0]
+
+
+def _member_on_all_features(result: Result) -> Member | None:
+    """Return the baseline on all features, if it is stored; runs do not store its trees."""
+    for ranker in result.baselines:
+        is_stored = ranker.weights is not None and result.best.trees is None
+        if ranker.name == ALL_FEATURES and is_stored:
+            return ranker
+    return None
+
+
+def _read(path: Path, model: Model, origin: Json, columns: Json) -> RankingData:
+    """Read new data for a model, whose training data had the settings `origin`; `columns` has their columns.
 
     They are scaled here if the scaling needs the whole query.
     """
-    settings: dict[str, Any] = {"missing": model.missing, "missing_values": model.missing_values}
-    read, judged = source.configuration["data"], first.configuration["data"]
     try:
-        if reader_of(path) is not None:
-            settings |= {
-                role: judged.get(role) for role in ("labels", "query_weight", "document_weight")
-            }
-            settings |= {
-                "label": label or judged.get("label"),
-                "query": query or judged.get("query"),
-            }
-            data = load_table(path, features=model.names, **settings)
+        if reader_of(path) is None:
+            data = load_letor(
+                path,
+                zero_based=origin.get("zero_based", False),
+                missing=model.missing,
+                missing_values=model.missing_values,
+            )
         else:
-            data = load_letor(path, zero_based=read.get("zero_based", False), **settings)
+            data = load_table(
+                path,
+                features=model.names,
+                missing=model.missing,
+                missing_values=model.missing_values,
+                label=columns.get("label"),
+                query=columns.get("query"),
+                labels=columns.get("labels"),
+                query_weight=columns.get("query_weight"),
+                document_weight=columns.get("document_weight"),
+            )
     except ValueError as error:
         fault, _, remedy = str(error).partition("; ")
         if not any(rule in remedy for rule in ("missing=", "labels = ", "to labels")):
@@ -277,4 +297,4 @@ def _read(
         ) from None
     if model.scaling != PER_QUERY:
         return data
-    return PER_QUERY.apply(data) if read["normalize"] == "query" else data.mark_scaled("query")
+    return PER_QUERY.apply(data) if origin["normalize"] == "query" else data.mark_scaled("query")

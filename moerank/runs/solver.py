@@ -1,83 +1,87 @@
 """Solvers with their parameters, named in commands, studies and problem files, or given as Python objects."""
 
-import inspect
-import json
-import sys
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Self
+from __future__ import annotations
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+import inspect
+import sys
+from collections.abc import Container, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from moerank.checks import Parameters, unknown
 from moerank.data.inputs import listed
 from moerank.evolution import BIT_SEARCHES
-from moerank.identity import identify
-from moerank.metrics import as_metric
+from moerank.files import Json
+from moerank.identity import digest, identify
+from moerank.metrics import Metric, as_metric
 from moerank.mofsrank.objectives import FRONT, read_objectives
-from moerank.mofsrank.settings import STAGES, Section, given_settings
-from moerank.rankers import RankingEstimator, with_features
+from moerank.mofsrank.settings import STAGES, SearchProgress, Section, given_settings
+from moerank.rankers import FitnessBackend, RankingEstimator, with_features
+from moerank.runs.problem import (
+    IGNORED,
+    SET_BY_RUN,
+    PlainParameters,
+    Problem,
+    parse_solver,
+    solver_label,
+)
 from moerank.scikit_learn import clone
 from moerank.solvers import (
+    code_is_allowed,
     find_solver,
     is_code,
+    load_code,
     make_solver,
+    names_of_code,
     read_solver,
     solver_entry,
     solvers,
     written,
 )
 
-# Parameters of an estimator that every run sets; results do not depend on them.
-SET_BY_RUN = ("memo", "progress", "resume", "workers")
 
-# Parameters that do not count when two estimators are compared.
-IGNORED = (*SET_BY_RUN, "verbose")
+@dataclass(frozen=True)
+class RunArguments:
+    """The arguments of a run, which a solver takes for the parameters that it leaves open."""
 
-# Arguments of solvers that belong to a run, not to a method; files must not set them.
-RUN_ARGUMENTS = (*IGNORED, "random_state")
+    backend: FitnessBackend
+    metric: Metric
+    tuning: Metric
+    random_state: int
+    workers: Any
+    memo: str | Path | None
+    resume: bool
+    progress: SearchProgress
+    limits: Parameters
+    settings: Parameters  # of the search and of its stages
+    tune: bool = False  # the backend is tuned already
 
-
-def check_parameters(parameters: Parameters) -> Parameters:
-    """Return the parameters; refuse `RUN_ARGUMENTS` and values that JSON cannot store."""
-    for name in parameters:
-        if name in RUN_ARGUMENTS:
-            raise ValueError(
-                f"{name} belongs to a run, not to a method; options such as --seed and --workers set it"
-            )
-        try:
-            json.dumps(parameters[name], allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(
-                f"{name} must be a text, true or false, a finite number, or a table or list of these ({error})"
-            ) from None
-    return parameters
+    def offers(self, names: Container[str]) -> Parameters:
+        """Return the arguments with these names, those of the settings and each limit among them."""
+        arguments = {**vars(self), **self.settings, **self.limits}
+        del arguments["settings"]
+        return {name: value for name, value in arguments.items() if name in names}
 
 
-PlainParameters = Annotated[Parameters, AfterValidator(check_parameters)]
+class NamedSolver(BaseModel):
+    """A solver in the table of solvers, or a class named as ``module:name``, with parameters.
 
-
-class Solver(BaseModel):
-    """A solver: a name in the table of solvers with parameters, or an estimator or function of the user.
-
-    Both are treated alike: the problem sets metric, objectives, backend, limits and budgets that are left open, and
-    validation queries choose from the published grid. An estimator leaves open what has the default of its class.
-    Defaults, tuning and source are not stored.
+    The problem sets metric, objectives, backend, limits and budgets that are left open, and validation queries choose
+    from the published grid.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str  # in the table of solvers; for an object its label
-    parameters: PlainParameters = Field(
-        default_factory=dict
-    )  # set by the user, and part of the label
-    given: Parameters | None = None  # the description of an object, see `of`
-    defaults: PlainParameters = Field(default_factory=dict, exclude=True)  # from the problem file
-    tune: bool = Field(
-        default=True, exclude=True
-    )  # whether validation queries choose from its grid
-    source: Any = Field(
-        default=None, exclude=True, repr=False
-    )  # the object; None if loaded from a folder
+    name: str
+    parameters: PlainParameters = Field(default_factory=dict)
+
+    tune: ClassVar[bool] = True
+    has_own_goal: ClassVar[bool] = False
+    is_held: ClassVar[bool] = True
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -85,157 +89,274 @@ class Solver(BaseModel):
 
         Examples
         --------
-        >>> Solver.parse('mofsrank[ensemble={"generations":5,"population":8},final=train]').parameters
+        >>> NamedSolver.parse('mofsrank[ensemble={"generations":5,"population":8},final=train]').parameters
         {'ensemble': {'generations': 5, 'population': 8}, 'final': 'train'}
         """
-        name, parameters = read_solver(text)
-        try:
-            check_parameters(parameters)
-        except ValueError as error:
-            raise ValueError(f"solver {text!r}: {error}") from None
-        find_solver(name, parameters)
+        name, parameters = parse_solver(text)
         return cls(name=name, parameters=parameters)
-
-    @classmethod
-    def of(
-        cls, source: Any, name: str | None = None, *, own: bool = False, tune: bool = True
-    ) -> Self:
-        """Return an estimator, or a function ``make(problem, seed)`` that returns one, as a solver.
-
-        `name` is the label in tables, by default the name of the class or function. It must not be a name in the table
-        of solvers, and `moerank.identity` must be able to describe the object. With `own` it may have another metric or
-        other objectives than a problem. Without `tune` validation queries do not choose its parameters.
-
-        Examples
-        --------
-        >>> from moerank.rankers import RankSVM
-        >>> Solver.of(RankSVM(C=0.5)).label
-        'RankSVM'
-        """
-        if isinstance(source, type) or not (_is_estimator(source) or callable(source)):
-            raise ValueError(
-                "a solver is a name, an estimator such as RankSVM(C=1) with fit, predict and get_params, or a function "
-                f"make(problem, seed), not {source!r:.80}"
-            )
-        label = getattr(source, "__name__", type(source).__name__) if name is None else name
-        if not isinstance(label, str) or not label.strip() or label.partition("[")[0] in solvers():
-            taken = f"{label!r} is in the table of solvers" if label else "it must not be empty"
-            raise ValueError(f"give the solver another name: {taken}")
-        described = identify(source, f"the solver {label}", without=IGNORED)
-        switches = {"own": own, "tune": tune, "takes": isinstance(source, RankingEstimator)}
-        if not _is_estimator(source):
-            return cls(name=label, given={**switches, "function": described}, source=source)
-        # Clone it, because the user may change or fit the object later.
-        return cls(name=label, given={**switches, **described}, source=clone(source))
 
     @property
     def label(self) -> str:
-        """The name, with the user's parameters in brackets."""
-        set_by_user = ",".join(f"{key}={written(value)}" for key, value in self.parameters.items())
-        return f"{self.name}[{set_by_user}]" if set_by_user else self.name
-
-    @property
-    def settings(self) -> Parameters:
-        """All parameters that the user or the problem file sets; for an object its description."""
-        return {**self.defaults, **self.parameters} if self.given is None else self.given
+        """The name, with the parameters in brackets."""
+        return solver_label(self.name, self.parameters)
 
     @property
     def seeded(self) -> bool:
         """Whether the result depends on the seed; True for a solver of a plug-in that is not installed here."""
-        if self.given is not None:
-            return (
-                self.given.get("parameters", {"random_state": None}).get("random_state", 0) is None
-            )
         entry = solver_entry(self.name)
         return entry is None or "seed" in entry.needs
 
+    def fixed_parameters(self, problem: Problem, estimator: object = None) -> Parameters:
+        """Return the parameters of the problem file and those of the user, which no grid changes."""
+        return {**problem.solver.parameters, **self.parameters}
+
+    def open_parameters(self) -> Parameters:
+        """Return the parameters that a problem may set."""
+        return find_solver(self.name, {}).defaults()
+
+    def identity(self, problem: Problem) -> Json:
+        """Return what identifies the solver in a configuration, as plain JSON values."""
+        parameters = self.fixed_parameters(problem)
+        return {"name": self.name, "label": self.label, "parameters": parameters}
+
+    def settings(self, problem: Problem) -> Json:
+        """Return the settings of a problem, with those that the name of the solver or the user fixes instead."""
+        settings = problem.configuration()
+        entry = solver_entry(self.name)
+        if entry is None:
+            return settings
+        fixed = entry.settled(self.fixed_parameters(problem))
+        for stage in STAGES:
+            if fixed.get(stage) is False:
+                del settings[stage]
+            elif isinstance(fixed.get(stage), Mapping):
+                settings[stage] |= fixed[stage]
+        settings["search"] |= {name: fixed[name] for name in settings["search"] if name in fixed}
+        backend = fixed.get("backend")
+        if isinstance(backend, str):
+            name, parameters = read_solver(backend)
+            tune = fixed.get("tune", False)
+            settings["backend"] = {"name": name, "parameters": parameters, "tune": tune}
+        if "instance_selection" not in fixed and _judges_instances(settings["backend"]["name"]):
+            del settings["instance_selection"]  # MOFSRank leaves the stage out
+        return settings
+
+    def make(self, problem: Problem, arguments: RunArguments) -> Any:
+        """Return the unfitted estimator of a run."""
+        offered = arguments.offers(self.open_parameters())
+        parameters = merged_tables(offered, self.fixed_parameters(problem))
+        return with_features(make_solver(self.name, **parameters))
+
+
+class GivenSolver(BaseModel):
+    """An estimator of the user, or a function ``make(problem, seed)`` that returns one.
+
+    It is treated as a solver of the table is: what has the default of its class is left open. A folder stores its
+    description alone.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    name: str
+    description: Parameters  # see `moerank.identity`
+    has_own_goal: bool  # whether it may have another metric or other objectives than the problem
+    tune: bool  # whether validation queries choose from its grid
+    takes_settings: bool  # whether parameters with the names of those of a problem mean the same
+    source: Any = Field(default=None, exclude=True, repr=False)  # None if loaded from a folder
+
+    @classmethod
+    def of(
+        cls, source: Any, name: str | None = None, *, own_goal: bool = False, tune: bool = True
+    ) -> Self:
+        """Return an estimator or a function as a solver.
+
+        `name` is the label in tables, by default the name of the class or function. It must not be a name in the table
+        of solvers, and `moerank.identity` must be able to describe the object. With `own_goal` it may have another
+        metric or other objectives than a problem. Without `tune` validation queries do not choose its parameters.
+
+        Examples
+        --------
+        >>> from moerank.rankers import RankSVM
+        >>> GivenSolver.of(RankSVM(C=0.5)).label
+        'RankSVM'
+        """
+        is_estimator = _is_estimator(source)
+        if isinstance(source, type) or not (is_estimator or callable(source)):
+            raise ValueError(
+                "a solver is a name, an estimator such as RankSVM(C=1) with fit, predict and "
+                f"get_params, or a function make(problem, seed), not {source!r:.80}"
+            )
+        label = getattr(source, "__name__", type(source).__name__) if name is None else name
+        if not isinstance(label, str) or not label.strip():
+            raise ValueError("give the solver another name: it must not be empty")
+        if label.partition("[")[0] in solvers():
+            raise ValueError(f"give the solver another name: {label!r} is in the table of solvers")
+        description = identify(source, f"the solver {label}", without=IGNORED)
+        return cls(
+            name=label,
+            description=description if is_estimator else {"function": description},
+            has_own_goal=own_goal,
+            tune=tune,
+            takes_settings=not is_estimator or isinstance(source, RankingEstimator),
+            source=clone(source) if is_estimator else source,  # the user may change or fit it later
+        )
+
+    @property
+    def label(self) -> str:
+        """The name in tables."""
+        return self.name
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the result depends on the seed: always for a function, else if the random state is None."""
+        if "function" in self.description:
+            return True
+        return self.description["parameters"].get("random_state", 0) is None
+
     @property
     def is_held(self) -> bool:
-        """Whether it can run; False for an object that was loaded from a study's folder, which does not store it."""
-        return self.given is None or self.source is not None
+        """Whether it can run; False if it was loaded from a folder."""
+        return self.source is not None
 
-    @property
-    def tuned(self) -> bool:
-        """Whether validation queries choose from the published grid."""
-        return self.tune and (self.given is None or self.given["tune"])
+    def fixed_parameters(self, problem: Problem, estimator: Any = None) -> Parameters:
+        """Return the parameters of an estimator that are not left open, or all of the user's, nested ones included."""
+        if estimator is not None:
+            return changed_parameters(estimator)
+        return self.source.get_params(deep=True) if _is_estimator(self.source) else {}
 
-    @property
-    def own(self) -> bool:
-        """Whether an object may have another metric or other objectives than the problem."""
-        return self.given is not None and bool(self.given["own"])
-
-    def takes(self) -> Parameters:
+    def open_parameters(self) -> Parameters:
         """Return the parameters that a problem may set; a function may take all, an object of another library none."""
-        if self.given is None or "function" in self.given:
-            return find_solver(self.name if self.given is None else "mofsrank", {}).defaults()
-        return dict(self.given["parameters"]) if self.given["takes"] else {}
+        if not self.takes_settings:
+            return {}
+        if "function" in self.description:
+            return find_solver("mofsrank", {}).defaults()
+        return self.description["parameters"]
 
-    def refuse_limits(self, limits: Iterable[str], takes: Mapping[str, Any]) -> None:
-        """Refuse limits on features that a solver with these parameters cannot keep."""
-        foreign = (
-            []
-            if "limits" in takes
-            else [name for name in limits if name not in (*takes, "exclude")]
-        )
-        if foreign:
+    def identity(self, problem: Problem) -> Json:
+        """Return what identifies the solver in a configuration, as plain JSON values."""
+        return {**self.model_dump(), "label": self.label}
+
+    def settings(self, problem: Problem) -> Json:
+        """Return the settings of a problem."""
+        return problem.configuration()
+
+    def make(self, problem: Problem, arguments: RunArguments) -> Any:
+        """Return the unfitted estimator of a run; a function gets the problem and the seed."""
+        seed = arguments.random_state % 2**31  # some libraries do not accept larger seeds
+        source = self.source
+        estimator = clone(source) if _is_estimator(source) else source(problem, seed)
+        if not _is_estimator(estimator):
             raise ValueError(
-                f"{self.label} cannot keep [features] {', '.join(foreign)}: it has its own rules for selection; use "
-                "mofsrank or another search of its family, or remove these limits"
+                f"{self.label} must return an estimator with fit, predict and get_params, not "
+                f"{estimator!r:.80}"
             )
-
-    def refuse_other_goal(self, problem: Any, parameters: Mapping[str, Any]) -> None:
-        """Refuse parameters with another metric or other objectives than those of the problem, unless `own`."""
-        goals = {"metric": problem.metric.make(), "objectives": problem.search.objectives}
-        for key, value in parameters.items():
-            name = key.rpartition("__")[2]
-            if self.own or name not in goals or value is None or value == FRONT:  # left open
-                continue
-            mine, theirs = _goal(name, value), _goal(name, goals[name])
-            if mine not in (None, theirs):
-                raise ValueError(
-                    f"{self.label} has the {name} {mine}, and the problem {problem.name} has {theirs}. Leave {name} "
-                    "out, or give the estimator to Study(…, own=True)"
-                )
-
-    def make(self, problem: object, defaults: Mapping[str, Any]) -> Any:
-        """Return the unfitted estimator of a run.
-
-        `defaults` has the values of the run by parameter name; a solver takes those for its own parameters. A user's
-        function gets the problem and the seed, and must return an estimator.
-        """
-        if self.given is None:
-            parameters = self.takes()
-            taken = {name: value for name, value in defaults.items() if name in parameters}
-            return with_features(make_solver(self.name, **merged_tables(taken, self.settings)))
-        seed = int(defaults["random_state"]) % 2**31  # some libraries do not accept larger seeds
-        made = clone(self.source) if _is_estimator(self.source) else self.source(problem, seed)
-        if not _is_estimator(made):
-            raise ValueError(
-                f"{self.label} must return an estimator with fit, predict and get_params, not {made!r:.80}"
-            )
-        self.refuse_other_goal(problem, made.get_params(deep=True))
-        parameters, changed = made.get_params(deep=False), changed_parameters(made)
-        ours = isinstance(made, RankingEstimator)
-        self.refuse_limits(defaults.get("limits", ()), parameters if ours else {})
+        parameters, nested = estimator.get_params(deep=False), estimator.get_params(deep=True)
+        _refuse_other_goal(self, problem, nested)
+        fixed = changed_parameters(estimator)
+        is_ranker, names = isinstance(estimator, RankingEstimator), parameters.keys()
+        if not is_ranker:  # in other libraries the same names may have another meaning
+            names = names & {*SET_BY_RUN}
+        _refuse_limits(self.label, arguments.limits, names)
+        offered = arguments.offers(names)
         if self.seeded and parameters.get("random_state", 0) in (None, seed):
-            changed["random_state"] = int(defaults["random_state"]) if ours else seed
-        # Parameters of other libraries may have the same names and another meaning.
-        offered = {name: value for name, value in defaults.items() if name in parameters}
-        offered = {name: offered[name] for name in offered if ours or name in SET_BY_RUN}
-        for key, value in made.get_params(deep=True).items():
-            if (name := key.rpartition("__")[2], value) in (
-                ("metric", None),
-                ("objectives", FRONT),
-            ):
-                offered[key] = defaults[name]
-        if "backend" in changed:  # it is not tuned already
+            fixed["random_state"] = arguments.random_state if is_ranker else seed
+        if "backend" in fixed:  # it is not tuned already
             offered.pop("tune", None)
-        made.set_params(
-            **merged_tables(
-                offered, {**changed, **{n: offered[n] for n in SET_BY_RUN if n in offered}}
-            )
+        for name, value in nested.items():
+            if name.rpartition("__")[2] == "metric" and value is None:
+                offered[name] = arguments.metric
+            if name.rpartition("__")[2] == "objectives" and value == FRONT:
+                offered[name] = arguments.settings["objectives"]
+        fixed |= {name: offered[name] for name in SET_BY_RUN if name in offered}
+        return with_features(estimator.set_params(**merged_tables(offered, fixed)))
+
+
+Solver: TypeAlias = NamedSolver | GivenSolver
+
+
+def as_solver(solver: Solver | str) -> Solver:
+    """Return a solver, read from the form of the command line if it is a text."""
+    return NamedSolver.parse(solver) if isinstance(solver, str) else solver
+
+
+def configuration(
+    problem: Problem, fold: int, solver: Solver, seed: int, *, baselines: bool = True
+) -> Json:
+    """Return all that can be seen of what determines the result of a run, as plain JSON values.
+
+    Only the settings of the problem that the solver takes count: a ranker does not depend on the budget of a search.
+    Settings of the baselines and their backend count if baselines are measured.
+
+    Raises
+    ------
+    ValueError
+        If the solver cannot keep the limits on features in the problem file, or has another metric or objectives.
+    """
+    parameters = solver.open_parameters()
+    _refuse_other_goal(solver, problem, solver.fixed_parameters(problem))
+    _refuse_limits(solver.label, problem.features.given, parameters)
+    identity, settings = solver.identity(problem), solver.settings(problem)
+    identity["tune"] = problem.solver.tune and solver.tune
+    optional = STAGES if baselines else (*STAGES, "backend", "comparison")
+    for name in optional:
+        if name not in parameters:
+            settings.pop(name, None)
+    if not settings["search"].keys() & parameters.keys():
+        # Only the margin of a verdict may count.
+        settings["search"] = {"margin": settings["search"]["margin"]}
+    settings = {name: values for name, values in settings.items() if values}
+    texts = {**settings, "data": None}
+    if isinstance(solver, NamedSolver):  # others are described in full
+        texts["solver"] = identity
+    code = _digests_of_code(texts)
+    run = {"problem": problem.name, "fold": fold, "seed": seed, "solver": identity, **settings}
+    return {**run, "code": code} if code else run
+
+
+def _digests_of_code(values: object) -> dict[str, str]:
+    """Return digests of the objects that settings name as ``module:name``; ignore other texts of this form."""
+    digests = {}
+    for text in names_of_code(values) if code_is_allowed() else ():
+        with suppress(ValueError):
+            digests[text] = digest(load_code(text), text)
+    return digests
+
+
+def _judges_instances(backend: str) -> bool:
+    """Whether a backend judges instances in a way of its own."""
+    if is_code(backend) and not code_is_allowed():
+        return False
+    entry = solver_entry(backend)
+    return entry is not None and hasattr(entry.kind, "judge_of_instances")
+
+
+def _refuse_limits(label: str, limits: Iterable[str], parameters: Container[str]) -> None:
+    """Refuse limits on features that a solver with these parameters cannot keep."""
+    if "limits" in parameters:
+        return
+    foreign = [name for name in limits if name != "exclude" and name not in parameters]
+    if foreign:
+        raise ValueError(
+            f"{label} cannot keep [features] {', '.join(foreign)}: it has its own rules for "
+            "selection; use mofsrank or another search of its family, or remove these limits"
         )
-        return with_features(made)
+
+
+def _refuse_other_goal(solver: Solver, problem: Problem, parameters: Parameters) -> None:
+    """Refuse parameters with another metric or other objectives than those of the problem, if they matter."""
+    if solver.has_own_goal:
+        return
+    goals = {"metric": problem.metric.make(), "objectives": problem.search.objectives}
+    for key, value in parameters.items():
+        name = key.rpartition("__")[2]
+        if name not in goals or value is None or value == FRONT:  # left open
+            continue
+        solver_goal, goal = _goal(name, value), _goal(name, goals[name])
+        if solver_goal not in (None, goal):
+            raise ValueError(
+                f"{solver.label} has the {name} {solver_goal}, and the problem {problem.name} has "
+                f"{goal}. Leave {name} out, or give the estimator to Study(…, own=True)"
+            )
 
 
 def changed_parameters(estimator: Any) -> Parameters:
@@ -248,27 +369,29 @@ def changed_parameters(estimator: Any) -> Parameters:
     }
 
 
-def merged_tables(offered: Parameters, own: Parameters) -> Parameters:
-    """Return own parameters over offered ones; an own table changes only its keys, and True takes the offered one."""
-    merged = offered | own
-    for name, value in own.items():
+def merged_tables(offered: Parameters, fixed: Parameters) -> Parameters:
+    """Return fixed parameters over offered ones; a fixed table changes its keys alone, True takes the offered one."""
+    merged = offered | fixed
+    for name, value in fixed.items():
         table = offered.get(name)
-        if isinstance(table, Mapping) and (value is True or isinstance(value, Mapping | Section)):
-            changes = {} if value is True else given_settings(value)
-            if "generations" in changes:  # a termination of the problem would win
-                table = {key: entry for key, entry in table.items() if key != "termination"}
+        if not isinstance(table, Mapping):
+            continue
+        if value is True:
+            merged[name] = table
+        elif isinstance(value, Mapping | Section):
+            changes = given_settings(value)
             merged[name] = {**table, **changes}
+            if "generations" in changes and "termination" not in changes:
+                merged[name].pop("termination", None)  # a termination of the problem would win
     return merged
 
 
 def _goal(name: str, value: Any) -> str | None:
     """Return a metric or objectives as a text; None if another library means something else by the parameter."""
     try:
-        return (
-            as_metric(value).name
-            if name == "metric"
-            else ", ".join(map(repr, read_objectives(value)))
-        )
+        if name == "metric":
+            return as_metric(value).name
+        return ", ".join(map(repr, read_objectives(value)))
     except (TypeError, ValueError):
         return None
 
@@ -302,39 +425,34 @@ def ablations(base: str, parts: Iterable[str] = ()) -> dict[str, str]:
     >>> ablations("mofsrank-staircase[ensemble=false]", ["restarts"])["without restarts"]
     'mofsrank[ensemble=false,algorithm=staircase[without=restarts]]'
     """
-    name, given = read_solver(base)
-    entry = find_solver(name, given)
-    arguments = {**entry.defaults(), **entry.settled(given)}
+    name, parameters = read_solver(base)
+    entry = find_solver(name, parameters)
+    fixed = entry.settled(parameters)
+    arguments = {**entry.defaults(), **fixed}
     if "feature_selection" not in arguments:
         raise ValueError(
             f"{name} has no parts to leave out; ablate mofsrank, or another search of its family"
         )
     algorithm, options = read_solver(str(arguments["algorithm"]))
-    own = BIT_SEARCHES[algorithm].parts if algorithm in BIT_SEARCHES else ()
-    able: dict[str, str] = {}
-    for part in (*SWITCHES, *(part for part in own if part not in SWITCHES)):
-        changes = {
-            key: value
-            for key, value in SWITCHES.get(part, {}).items()
-            if arguments[key] is not False
-        }
-        variant, parameters = name, given
-        if part in own:
-            variant, parameters = "mofsrank", entry.settled(given)  # the name may fix the algorithm
+    search_parts = BIT_SEARCHES[algorithm].parts if algorithm in BIT_SEARCHES else ()
+    variants: dict[str, str] = {}
+    for part in dict.fromkeys((*SWITCHES, *search_parts)):
+        switches = SWITCHES.get(part, {})
+        changes = {key: switches[key] for key in switches if arguments[key] is not False}
+        if part in search_parts:
             changes = {key: changes[key] for key in STAGES[::2] if key in changes}
-            left_out = [*listed(options.get("without")), part]
-            changes["algorithm"] = (
-                f"{algorithm}[without={written(left_out if len(left_out) > 1 else part)}]"
-            )
-        elif algorithm in BIT_SEARCHES and part in _OPERATORS:
-            continue
-        if changes:
-            able[part] = Solver(name=variant, parameters=merged_tables(parameters, changes)).label
-    chosen = list(parts) or [part for part in list(SWITCHES)[:3] if part in able]
-    for part in chosen:
-        if part not in able:
-            raise ValueError(unknown(f"part of {base}", part, able))
-    return {base: base, **{f"without {part}": able[part] for part in chosen}}
+            missing = [*listed(options.get("without")), part]
+            text = written(missing if len(missing) > 1 else part)
+            changes["algorithm"] = f"{algorithm}[without={text}]"
+            # The name may fix the algorithm.
+            variants[part] = solver_label("mofsrank", merged_tables(fixed, changes))
+        elif changes and not (algorithm in BIT_SEARCHES and part in _OPERATORS):
+            variants[part] = solver_label(name, merged_tables(parameters, changes))
+    requested = list(parts) or [part for part in list(SWITCHES)[:3] if part in variants]
+    for part in requested:
+        if part not in variants:
+            raise ValueError(unknown(f"part of {base}", part, variants))
+    return {base: base, **{f"without {part}": variants[part] for part in requested}}
 
 
 def _is_estimator(source: object) -> bool:
@@ -345,18 +463,12 @@ def _is_estimator(source: object) -> bool:
 
 def files_of_code(description: object) -> set[str]:
     """Return the files of the modules that a description names, also as ``module:name``."""
-    if not isinstance(description, Mapping | list):
+    if isinstance(description, list):
+        return set().union(*map(files_of_code, description))
+    if not isinstance(description, Mapping):
         return set()
-    modules, entries = [], description
-    if isinstance(description, Mapping):
-        entries = list(description.values())
-        modules = [
-            description.get("module"),
-            *(key.partition(":")[0] for key in description if is_code(key)),
-        ]
-    files = {
-        getattr(sys.modules.get(name), "__file__", None)
-        for name in modules
-        if isinstance(name, str)
-    }
-    return {file for file in files if file}.union(*map(files_of_code, entries))
+    modules = [key.partition(":")[0] for key in description if is_code(key)]
+    if isinstance(description.get("module"), str):
+        modules.append(description["module"])
+    files = {getattr(sys.modules.get(name), "__file__", None) for name in modules}
+    return {file for file in files if file}.union(*map(files_of_code, description.values()))

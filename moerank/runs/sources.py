@@ -1,6 +1,7 @@
 """Sources of data: the table [data] of a problem file, and how the parts of a fold are read."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
@@ -52,6 +53,16 @@ def find_data(name: str, folders: Folders, advice: str) -> Path:
     raise FileNotFoundError(f"no {name} in {', '.join(dict.fromkeys(map(str, folders)))}; {advice}")
 
 
+# A folder with data that the user names; None stands for the default ones.
+DataFolder: TypeAlias = str | Path | None
+
+
+def change_parts(fold: Fold, change: Callable[[RankingData], RankingData]) -> Fold:
+    """Return the parts of a fold, each of them changed."""
+    train, validation, test = fold
+    return change(train), change(validation), change(test)
+
+
 Precision: TypeAlias = Literal["float32", "float64"]
 
 # Largest size, in bytes of its features, of a fold that stays in memory for the next cell of a study.
@@ -86,10 +97,11 @@ class DataSection(Section):
     ) = None
 
     @model_validator(mode="after")
-    def _is_scaled_once(self) -> Self:
+    def _check_scaling(self) -> Self:
         if self.scaled is not None and self.normalize != "none":
             raise ValueError(
-                'scaled = "query" says that the features are scaled, so normalize must not scale them'
+                'scaled = "query" says that the features are scaled, so normalize must not scale '
+                "them"
             )
         return self
 
@@ -109,11 +121,11 @@ class DataSection(Section):
             for file in self.files(fold, folders)
         ]
         key = self.model_dump_json(), fold, tuple(states)
-        train, vali, test = _last_fold.get(key) or self._read(fold, folders)
+        parts = _last_fold.get(key) or self._read(fold, folders)
         _last_fold.clear()
-        if train.X.nbytes + vali.X.nbytes + test.X.nbytes <= LARGEST_FOLD:
-            _last_fold[key] = train, vali, test
-        return train.without_cache(), vali.without_cache(), test.without_cache()
+        if sum(part.X.nbytes for part in parts) <= LARGEST_FOLD:
+            _last_fold[key] = parts
+        return change_parts(parts, RankingData.without_cache)
 
     def _read(self, fold: int, folders: Folders) -> Fold:
         """Return the parts of a fold, from the first folder with the data."""
@@ -156,10 +168,11 @@ class Split(Section):
     seed: Annotated[int, at_least(0, MAX_SEED)] = 0
 
     @model_validator(mode="after")
-    def _is_possible(self) -> Self:
+    def _check_kind(self) -> Self:
         if self.folds is not None and (self.validation is not None or self.test is not None):
             raise ValueError(
-                "folds deals the queries into equal parts, validation and test are shares; give one kind"
+                "folds deals the queries into equal parts, validation and test are shares; "
+                "give one kind"
             )
         return self
 
@@ -167,10 +180,7 @@ class Split(Section):
         """Return the parts of a fold."""
         if self.folds is not None:
             return deal_queries(data, fold, self.folds, seed=self.seed)
-        validation, test = (
-            0.2 if share is None else share for share in (self.validation, self.test)
-        )
-        return split_queries(data, validation, test, seed=self.seed)
+        return split_queries(data, self.validation or 0.2, self.test or 0.2, seed=self.seed)
 
 
 class FileData(DataSection):
@@ -207,38 +217,35 @@ class FileData(DataSection):
 
     @field_validator("folder", "file")
     @classmethod
-    def _is_below(cls, path: str | None, info: Any) -> str | None:
+    def _check_relative(cls, path: str | None, info: Any) -> str | None:
         """Refuse paths that lead outside: a problem file by somebody else must not read any file of yours."""
         if path is None:
             return None
         parts = PureWindowsPath(path)  # it understands both kinds of slashes, and drives
         if parts.anchor or ".." in parts.parts or "\0" in path:
             raise ValueError(
-                f"{info.field_name} must lie below the folder of the data, not {path!r}; set that folder with --data "
-                "or the environment variable MOERANK_DATA"
+                f"{info.field_name} must lie below the folder of the data, not {path!r}; set that "
+                "folder with --data or the environment variable MOERANK_DATA"
             )
         return path
 
     @model_validator(mode="after")
-    def _says_where(self) -> Self:
+    def _check_location(self) -> Self:
         if (self.folder is None) == (self.file is None):
             raise ValueError(
-                "give folder, which holds Fold1, Fold2 and so on or the three files of one fold, or give file, which "
-                "holds all queries"
+                "give folder, which holds Fold1, Fold2 and so on or the three files of one fold, "
+                "or give file, which holds all queries"
             )
         split, is_letor = self.split, self.readers[0] is load_fold
-        if self.file is not None and split is None:
+        if self.file is not None:
+            if split is None:
+                raise ValueError(
+                    "file needs split = {validation = 0.2, test = 0.2} or split = {folds = 5}"
+                )
+        elif split and (not is_letor or not split.validation or split.test or split.folds):
             raise ValueError(
-                "file needs split = {validation = 0.2, test = 0.2} or split = {folds = 5}"
-            )
-        if (
-            self.file is None
-            and split
-            and not (is_letor and split.validation and not split.test and not split.folds)
-        ):
-            raise ValueError(
-                "split is for one file; the files of a folder are already split, but if LETOR files lack a validation "
-                "part, split = {validation = 0.2} draws one"
+                "split is for one file; the files of a folder are already split, but if "
+                "LETOR files lack a validation part, split = {validation = 0.2} draws one"
             )
         return self
 
@@ -250,36 +257,30 @@ class FileData(DataSection):
 
     def _read(self, fold: int, folders: Folders) -> Fold:
         path, (read_fold, read_file) = self._path(folders, fold), self.readers
-        own = type(self).model_fields.keys() - FileData.model_fields.keys() - {"source"}
         settings = self.model_dump(
-            include={*own, "missing", "missing_values", "dtype"}, exclude_defaults=True
+            exclude={"source", "folder", "file", "split", "origin", *DataSection.model_fields},
+            exclude_defaults=True,
         )
-        if self.file is not None and self.split is not None:
-            return self.split.parts(read_file(path, **settings), fold)
-        drawn = (
-            {}
-            if self.split is None
-            else {"validation": self.split.validation, "seed": self.split.seed}
-        )
-        return read_fold(path, **settings, **drawn)
+        if self.split is None:
+            return read_fold(path, **settings)
+        if self.file is None:
+            split = self.split
+            return read_fold(path, **settings, validation=split.validation, seed=split.seed)
+        return self.split.parts(read_file(path, **settings), fold)
 
     def files(self, fold: int, folders: Folders) -> list[Path]:
         """Return the files that a fold is read from."""
         path = self._path(folders, fold)
-        return (
-            [file for file in path.iterdir() if file.is_file()]
-            if path.is_dir()
-            else [path, *files_beside(path)]
-        )
+        if path.is_dir():
+            return [file for file in path.iterdir() if file.is_file()]
+        return [path, *files_beside(path)]
 
     def _path(self, folders: Folders, fold: int | None = None) -> Path:
         """Return the path of the file, or of the folder of one fold or of all folds."""
         name = str(self.file or self.folder)
-        remedy = (
-            f"set the folder that holds {name} with --data or the environment variable MOERANK_DATA"
-        )
-        how = f"download {self.origin}, and" if self.origin else "correct its name, or"
-        path = find_data(name, folders, f"{how} {remedy}")
+        advice = f"download {self.origin}, and" if self.origin else "correct its name, or"
+        advice += f" set the folder that holds {name} with --data or the environment variable"
+        path = find_data(name, folders, f"{advice} MOERANK_DATA")
         return path / f"Fold{fold}" if fold is not None and count_folds(path) else path
 
 
@@ -352,13 +353,13 @@ class MemoryData(DataSection):
     folds: Annotated[int, at_least(1, MAX_FOLDS)] = 1
     split: Split | None = None
 
-    _held: tuple[Fold, ...] = PrivateAttr(default=())
+    _folds: tuple[Fold, ...] = PrivateAttr(default=())
     _ids_agree: bool = PrivateAttr(default=True)
 
     @property
     def is_held(self) -> bool:
         """Whether the data are in memory; files store only their digest."""
-        return bool(self._held)
+        return bool(self._folds)
 
     def n_folds(self, folders: Folders) -> int:
         """Return how many folds there are."""
@@ -368,7 +369,7 @@ class MemoryData(DataSection):
         """Return the parts of a fold as they are; raise a ValueError if there is only a digest of the data."""
         if not self.is_held:
             raise ValueError("the data of this problem were in memory; pass them to Study again")
-        return self._held[fold - 1]
+        return self._folds[fold - 1]
 
     def query_ids(self, part: RankingData, fold: int) -> list[Any]:
         """Return the ids, with the number of the fold if ids mean other queries in other folds."""
@@ -382,22 +383,19 @@ def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
     The data are the training, validation and test part of each fold, or one table, which `Split` splits by query. Parts
     with different features raise a ValueError.
     """
-    split = settings.get("split")
     if isinstance(data, RankingData):
-        cut = Split.model_validate(split or {})
-        held = tuple(cut.parts(data, fold) for fold in range(1, (cut.folds or 1) + 1))
-    elif split is not None:
+        split = Split.model_validate(settings.get("split") or {})
+        folds = tuple(split.parts(data, fold) for fold in range(1, (split.folds or 1) + 1))
+    elif settings.get("split") is not None:
         raise ValueError("split is for one RankingData, but these data are already split")
+    elif isinstance(data, list | tuple) and data and not isinstance(data[0], RankingData):
+        folds = tuple(map(_fold, data))
     else:
-        is_fold = isinstance(data, tuple | list) and any(
-            isinstance(part, RankingData) for part in data
-        )
-        held = tuple(
-            map(_fold, data if isinstance(data, tuple | list) and data and not is_fold else [data])
-        )
-    about = {**settings, "source": "memory", "digest": digest(held), "folds": len(held)}
-    section = MemoryData.model_validate(about)
-    section._held, section._ids_agree = held, _ids_agree([test for _, _, test in held])
+        folds = (_fold(data),)
+    section = MemoryData.model_validate(
+        {**settings, "source": "memory", "digest": digest(folds), "folds": len(folds)}
+    )
+    section._folds, section._ids_agree = folds, _ids_agree([test for _, _, test in folds])
     return section
 
 
@@ -405,11 +403,9 @@ def _ids_agree(parts: Sequence[RankingData]) -> bool:
     """Whether queries of several parts with the same id have the same rows; otherwise each part numbers its own."""
     rows: dict[Any, int] = {}
     for part in parts if len(parts) > 1 else ():
-        for query, begin, end in zip(
-            part.qid[part.offsets[:-1]], part.offsets[:-1], part.offsets[1:], strict=True
-        ):
+        for begin, end in pairwise(part.offsets):
             content = hash((part.X[begin:end].tobytes(), part.y[begin:end].tobytes()))
-            if rows.setdefault(query, content) != content:
+            if rows.setdefault(part.qid[begin], content) != content:
                 return False
     return True
 
@@ -418,10 +414,11 @@ def _fold(parts: object) -> Fold:
     if (
         not isinstance(parts, tuple | list)
         or len(parts) != 3
-        or not all(isinstance(p, RankingData) for p in parts)
+        or not all(isinstance(part, RankingData) for part in parts)
     ):
         raise ValueError(
-            "a fold in memory is a tuple of three RankingData; give several folds as a list of tuples"
+            "a fold in memory is a tuple of three RankingData; give several folds as a list of "
+            "tuples"
         )
     train, validation, test = parts
     for part in (validation, test):

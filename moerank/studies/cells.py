@@ -7,12 +7,12 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from filelock import FileLock, Timeout
 from threadpoolctl import threadpool_limits
@@ -23,6 +23,7 @@ from moerank.identity import digest
 from moerank.kernels.compiled import end_with
 from moerank.mofsrank.dask_slices import connect, gone
 from moerank.runs.result import Stored
+from moerank.runs.sources import DataFolder
 from moerank.solvers import allow_code, code_is_allowed
 
 CLAIMS = ".claims"
@@ -41,6 +42,8 @@ ONE_THREAD = {
 class Work(ABC):
     """A cell of a `Study` or a `SearchStudy`: a worker runs it, and the folder stores its outcome."""
 
+    outcome: ClassVar[type[Stored]]  # the content of its file
+
     @property
     @abstractmethod
     def label(self) -> str:
@@ -48,7 +51,7 @@ class Work(ABC):
 
     @abstractmethod
     def identity(self) -> Any:
-        """Return what names the outcome: all that can be seen of what determines it, as plain JSON values."""
+        """Return the configuration that identifies this cell, as plain JSON values."""
 
     @cached_property
     def key(self) -> str:
@@ -56,12 +59,12 @@ class Work(ABC):
         return digest(self.identity())
 
     @abstractmethod
-    def run(self, data: str | Path | None) -> Stored:
+    def run(self, data: DataFolder) -> Stored:
         """Run the cell."""
 
-    @abstractmethod
     def read(self, path: Path) -> Any:
         """Read the cell's file; raise a ValueError for the outcome of another cell."""
+        return self.outcome.read_file(path, REMEDY)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Work) and other.key == self.key
@@ -115,9 +118,12 @@ class Store:
 
     def done(self) -> tuple[set[str], set[str]]:
         """Return the keys of the finished and of the failed cells from two listings, without reading a file."""
-        folders = (self.folder / part for part in ("cells", "failures"))
-        finished, failed = ({path.stem for path in folder.glob("*.json")} for folder in folders)
+        finished, failed = self._keys("cells"), self._keys("failures")
         return finished, failed - finished
+
+    def _keys(self, part: str) -> set[str]:
+        """Return the keys of the files in one of the folders."""
+        return {path.stem for path in (self.folder / part).glob("*.json")}
 
     def claim(self, cell: Work) -> bool:
         """Claim a cell; return False if it is done already, or if another process has claimed it."""
@@ -127,7 +133,8 @@ class Store:
         if any(self._path(cell.key, part).is_file() for part in ("cells", "failures")):
             self.release(cell.key)
             return False
-        with writing(starts := self.folder / STARTS), starts.open("a", encoding="utf-8") as log:
+        path = self.folder / STARTS
+        with writing(path), path.open("a", encoding="utf-8") as log:
             log.write(f"{cell.key} {os.getpid()} {cell.label}\n")
         return True
 
@@ -155,9 +162,10 @@ class Store:
     def failures(self, cells: Iterable[WorkT]) -> dict[WorkT, Json]:
         """Return the failures of those cells that failed."""
         _, failed = self.done()
-        failures = {cell: self._path(cell.key, "failures") for cell in cells if cell.key in failed}
         return {
-            cell: Failure.read_file(path, REMEDY).model_dump() for cell, path in failures.items()
+            cell: Failure.read_file(self._path(cell.key, "failures"), REMEDY).model_dump()
+            for cell in cells
+            if cell.key in failed
         }
 
     def _path(self, key: str, part: str = "cells") -> Path:
@@ -178,10 +186,9 @@ class Store:
 
     def release(self, name: str) -> None:
         """Release a claim: remove its file first and then the lock, because a waiting process makes a new file."""
-        if (lock := self._locks.pop(name, None)) is not None:
-            with suppress(
-                OSError
-            ):  # Windows removes no open file, but the lock does so when it is released
+        if lock := self._locks.pop(name, None):
+            # Windows removes no open file, but the lock does so when it is released.
+            with suppress(OSError):
                 (self.folder / CLAIMS / name).unlink()
             lock.release()
 
@@ -191,18 +198,17 @@ class Outcome(NamedTuple):
 
     result: str | None = None  # the text of its file
     failure: tuple[str, str] = ("", "")  # error and traceback
-    warned: tuple[str, ...] = ()  # warnings from another process, as texts
+    warnings: tuple[str, ...] = ()  # from another process, as texts
 
 
-def run_cell(cell: Work, data: str | Path | None) -> Outcome:
+def run_cell(cell: Work, data: DataFolder) -> Outcome:
     """Run one cell in one thread. An exception becomes its outcome, so that it does not stop other cells.
 
     A full disk raises an OSError instead, because the next cell fails as well if the disk is full.
     """
     try:
-        with threadpool_limits(
-            1, user_api="openmp"
-        ):  # run_fold limits the threads of linear algebra
+        # run_fold limits the threads of linear algebra.
+        with threadpool_limits(1, user_api="openmp"):
             return Outcome(cell.run(data).to_json())
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL:
@@ -210,22 +216,22 @@ def run_cell(cell: Work, data: str | Path | None) -> Outcome:
         return Outcome(failure=(f"{type(error).__name__}: {error}", traceback.format_exc()))
 
 
-def _run_elsewhere(cell: Work, data: str | Path | None, code_allowed: bool) -> Outcome:
+def _run_elsewhere(cell: Work, data: DataFolder, code_allowed: bool) -> Outcome:
     """Run one cell in a worker process, and return its warnings as texts with the outcome."""
     with allow_code(code_allowed), warnings.catch_warnings(record=True) as caught:
         outcome = run_cell(cell, data)
-    return outcome._replace(warned=tuple(str(warning.message) for warning in caught))
+    return outcome._replace(warnings=tuple(str(warning.message) for warning in caught))
 
 
-class Workers(NamedTuple):
+class Crew(NamedTuple):
     """Where cells run: how many fit at once, how to start one, and how to get the outcome of one that ended."""
 
-    room: Callable[[], int]
-    start: Callable[[Work, str | Path | None], Future[Outcome]]
+    capacity: Callable[[], int]
+    start: Callable[[Work, DataFolder], Future[Outcome]]
     outcome: Callable[[Future[Outcome]], Outcome] = Future.result
 
 
-def _run_here(cell: Work, data: str | Path | None) -> Future[Outcome]:
+def _run_here(cell: Work, data: DataFolder) -> Future[Outcome]:
     """Run one cell in this process."""
     future: Future[Outcome] = Future()
     future.set_result(run_cell(cell, data))
@@ -233,26 +239,28 @@ def _run_here(cell: Work, data: str | Path | None) -> Future[Outcome]:
 
 
 @contextmanager
-def processes(n_processes: int) -> Iterator[Workers]:
+def processes(n_processes: int) -> Iterator[Crew]:
     """Run cells in processes of this machine. Each has its own pool: if one dies, we know which cell it ran."""
     from loky import ProcessPoolExecutor
 
     idle: list[ProcessPoolExecutor] = []
     busy: dict[Future[Outcome], ProcessPoolExecutor] = {}
 
-    def start(cell: Work, data: str | Path | None) -> Future[Outcome]:
-        settings = {"initializer": end_with, "initargs": (os.getpid(),), "env": ONE_THREAD}
-        pool = idle.pop() if idle else ProcessPoolExecutor(1, **settings)
-        with (
-            _without_interrupts() if hasattr(signal, "pthread_sigmask") else nullcontext()
-        ):  # Windows has no masks
+    def start(cell: Work, data: DataFolder) -> Future[Outcome]:
+        if idle:
+            pool = idle.pop()
+        else:
+            pool = ProcessPoolExecutor(
+                1, initializer=end_with, initargs=(os.getpid(),), env=ONE_THREAD
+            )
+        with _without_interrupts():
             future = pool.submit(_run_elsewhere, cell, data, code_is_allowed())
         busy[future] = pool
         return future
 
     def outcome(future: Future[Outcome]) -> Outcome:
-        pool = busy.pop(future)
-        if isinstance(error := future.exception(), BrokenExecutor):
+        pool, error = busy.pop(future), future.exception()
+        if isinstance(error, BrokenExecutor):
             pool.shutdown()
             return Outcome(failure=(f"its process died: {error}", ""))
         idle.append(pool)
@@ -262,7 +270,7 @@ def processes(n_processes: int) -> Iterator[Workers]:
         # Between two cells, loky replaces a process that uses much memory, and warns about it.
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         try:
-            yield Workers(lambda: n_processes, start, outcome)
+            yield Crew(lambda: n_processes, start, outcome)
         finally:
             for pool in (*idle, *busy.values()):
                 pool.shutdown(kill_workers=True)
@@ -271,6 +279,9 @@ def processes(n_processes: int) -> Iterator[Workers]:
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
     """Block Ctrl-C in processes that start here: the terminal sends it to them as well, but their parent handles it."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows has none
+        yield
+        return
     from multiprocessing import resource_tracker
 
     resource_tracker.ensure_running()  # if it started with the first process, it would unblock the signal
@@ -282,19 +293,19 @@ def _without_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def dask_cluster(address: str) -> Iterator[Workers]:
+def dask_cluster(address: str) -> Iterator[Crew]:
     """Run cells on the workers of a Dask scheduler, one cell per thread of a worker."""
     client = connect(address)
     executor = client.get_executor(pure=False)
     remedy = "run the same command again; finished cells are saved"
 
-    def room() -> int:
+    def capacity() -> int:
         try:
             return max(1, sum(client.nthreads().values()))
         except OSError:
             raise gone(address, remedy) from None
 
-    def start(cell: Work, data: str | Path | None) -> Future[Outcome]:
+    def start(cell: Work, data: DataFolder) -> Future[Outcome]:
         return executor.submit(_run_elsewhere, cell, data, code_is_allowed())
 
     def outcome(future: Future[Outcome]) -> Outcome:
@@ -308,7 +319,7 @@ def dask_cluster(address: str) -> Iterator[Workers]:
             raise gone(address, remedy) from None
 
     with client:
-        yield Workers(room, start, outcome)
+        yield Crew(capacity, start, outcome)
 
 
 def run_cells(
@@ -317,7 +328,7 @@ def run_cells(
     *,
     workers: int = 1,
     dask: str | None = None,
-    data: str | Path | None = None,
+    data: DataFolder = None,
     retry_failed: bool = False,
     done: Callable[[WorkT, bool], object] = lambda cell, succeeded: None,
 ) -> None:
@@ -328,6 +339,7 @@ def run_cells(
     ``done(cell, succeeded)`` is called for every cell that this or another process finishes. If a file cannot be
     written, the running cells are dropped and the finished ones stay.
     """
+    check_at_least(1, workers=workers)
     for cell in cells if retry_failed else ():
         store.forget_failure(cell)
     remaining = {cell.key: cell for cell in cells}
@@ -336,43 +348,36 @@ def run_cells(
         return
     running: dict[Future[Outcome], WorkT] = {}
     next_look = monotonic() + POLL
-    check_at_least(1, workers=workers)
-    here = (
-        nullcontext(Workers(lambda: 1, _run_here))
-        if workers == 1
-        else processes(cap_workers(workers))
-    )
-    with here if dask is None else dask_cluster(dask) as crew:
-        try:
-            while remaining:
-                running_keys = {cell.key for cell in running.values()}
-                claimed = (
-                    cell
-                    for key, cell in remaining.items()
-                    if key not in running_keys and store.claim(cell)
-                )
-                for cell in islice(
-                    claimed, max(0, crew.room() - len(running))
-                ):  # negative if workers have died
-                    running[crew.start(cell, data)] = cell
-                if not running:
-                    sleep(POLL)
-                for future in wait(running, POLL, FIRST_COMPLETED).done:
-                    cell, outcome = running[future], crew.outcome(future)
-                    for text in outcome.warned:
-                        warnings.warn(text, stacklevel=2)
-                    if outcome.result is not None:
-                        store.finish(cell, outcome.result)
-                    else:
-                        store.fail(cell, *outcome.failure)
-                    done(remaining.pop(cell.key), outcome.result is not None)
-                    del running[future]
-                if monotonic() >= next_look:
-                    _drop_done(store, remaining, done)
-                    next_look = monotonic() + POLL
-        finally:
-            for cell in running.values():
-                store.release(cell.key)
+    with _crew(workers, dask) as crew:
+        while remaining:
+            idle = remaining.keys() - {cell.key for cell in running.values()}
+            claimed = (cell for key, cell in remaining.items() if key in idle and store.claim(cell))
+            n_free = max(0, crew.capacity() - len(running))  # workers may have died
+            for cell in islice(claimed, n_free):
+                running[crew.start(cell, data)] = cell
+            if not running:
+                sleep(POLL)
+            for future in wait(running, POLL, FIRST_COMPLETED).done:
+                outcome, cell = crew.outcome(future), running.pop(future)
+                for text in outcome.warnings:
+                    warnings.warn(text, stacklevel=2)
+                if outcome.result is not None:
+                    store.finish(cell, outcome.result)
+                else:
+                    store.fail(cell, *outcome.failure)
+                done(remaining.pop(cell.key), outcome.result is not None)
+            if monotonic() >= next_look:
+                _drop_done(store, remaining, done)
+                next_look = monotonic() + POLL
+
+
+def _crew(workers: int, dask: str | None) -> AbstractContextManager[Crew]:
+    """Return the workers that run cells."""
+    if dask is not None:
+        return dask_cluster(dask)
+    if workers > 1:
+        return processes(cap_workers(workers))
+    return nullcontext(Crew(lambda: 1, _run_here))
 
 
 def _drop_done(

@@ -1,20 +1,22 @@
 """Evidence for a selection: certificates of a front, and how often halves of the queries select each feature."""
 
 import warnings
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import count
 from math import ceil, floor, sqrt
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import numpy as np
-from joblib import Parallel, delayed, parallel_config
 from pydantic import Field
 
-from moerank.arrays import Integers
-from moerank.checks import cap_workers, check_at_least, check_share
+from moerank.arrays import Integers, Mask
+from moerank.checks import Parameters, check_at_least, check_share
 from moerank.data import RankingData
 from moerank.data.folds import Draws, of_queries
 from moerank.data.inputs import column_mask
-from moerank.evolution import Finished
 from moerank.files import Json
 from moerank.identity import identify
 from moerank.metrics import Metric
@@ -24,10 +26,12 @@ from moerank.rankers import RankRLS, varying_in_queries
 from moerank.runs.problem import Problem, make_problem
 from moerank.runs.result import Certificate, Natural, Result, Stored
 from moerank.runs.run_fold import Progress, run_fold, silent, tuned
-from moerank.runs.sources import read_memory
+from moerank.runs.solver import NamedSolver, Solver
+from moerank.runs.sources import DataFolder, read_memory
 from moerank.scikit_learn import ConvergenceWarning
 from moerank.selectors.best_subset import BestSubset
-from moerank.solvers import allow_code, code_is_allowed, make_backend
+from moerank.solvers import make_backend
+from moerank.studies.cells import Store, Work, run_cells
 from moerank.studies.study import Cell, read_solvers
 from moerank.training.pair_moments import PairMoments
 
@@ -36,7 +40,7 @@ SAME = 1e-9
 
 
 def certify(
-    result: Result, data: str | Path | None = None, *, progress: Progress | None = None
+    result: Result, data: DataFolder = None, *, progress: Progress | None = None
 ) -> Certificate:
     """Bound how far each member of a front is from the best subset of its size, for RankRLS on all training pairs.
 
@@ -45,47 +49,40 @@ def certify(
     the pair loss, and data other than those of the run, raise a ValueError.
     """
     report = progress or silent
-    problem, backend, by_group = _settings(result)
+    problem, backend, has_groups = _settings(result)
     (train, vali, _), limits = problem.load_limited_fold(result.fold, data)
     _check_data(result, train, problem.metric.make())
-    parts, tuning = {"train": train, "validation": vali}, problem.metric.for_tuning()
-    alpha = (tuned(backend, parts, tuning) if problem.backend.tune else backend).alpha
-    feature_mask = np.array(
-        [np.isin(np.arange(train.n_features), member.features) for member in result.front]
-    )
-    losses = (
-        1.0
-        - RankRLS(alpha).fit_population(train, feature_mask=feature_mask)
-        @ PairMoments.of(train).unit
-    )
-
-    strings, unit = (
-        FeatureStrings(train, Limits(**limits), by_group=by_group),
-        "group" if by_group else "feature",
-    )
+    if problem.backend.tune:
+        parts = {"train": train, "validation": vali}
+        backend = tuned(backend, parts, problem.metric.for_tuning())
+    alpha = backend.alpha
+    columns = np.arange(train.n_features)
+    feature_mask = np.array([np.isin(columns, member.features) for member in result.front])
+    coefs = RankRLS(alpha).fit_population(train, feature_mask=feature_mask)
+    losses = 1.0 - coefs @ PairMoments.of(train).unit
+    unit = "groups" if has_groups else "features"
     solver = BestSubset(
         train.n_features,
         alpha,
         **limits,
-        by_group=by_group,
+        by_group=has_groups,
         progress=lambda _, fraction, size, n: report(
-            "best_subset", fraction, f"up to {size} {unit}s, {n:,} nodes"
+            "best_subset", fraction, f"up to {size} {unit}, {n:,} nodes"
         ),
     )
-    with warnings.catch_warnings(
-        action="ignore", category=ConvergenceWarning
-    ):  # the certificate has the bounds
-        solver.fit(train)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        solver.fit(train)  # the certificate has the bounds of what is not proved
+    strings = FeatureStrings(train, Limits(**limits), by_group=has_groups)
     numbers, sizes = strings.bits(feature_mask).sum(axis=1), strings.bits(solver.masks_).sum(axis=1)
-    least = np.array([solver.bounds_[sizes <= max(number, sizes[0])].min() for number in numbers])
+    bounds = [solver.bounds_[sizes <= max(number, sizes[0])].min() for number in numbers]
     return Certificate(
         alpha=alpha,
         sizes=sizes.tolist(),
         best=solver.losses_.tolist(),
         bounds=solver.bounds_.tolist(),
         losses=losses.tolist(),
-        least=np.minimum(least, losses).tolist(),
-        groups=numbers.tolist() if by_group else None,
+        least=np.minimum(bounds, losses).tolist(),
+        groups=numbers.tolist() if has_groups else None,
     )
 
 
@@ -104,8 +101,8 @@ def _settings(result: Result) -> tuple[Problem, RankRLS, bool]:
     backend = make_backend(problem.backend.name, **problem.backend.parameters)
     if not isinstance(backend, RankRLS) or (backend.loss, backend.target) != ("pair", "unit"):
         raise ValueError(
-            f"{problem.name}: certify bounds the pair loss of RankRLS, with one weight a feature, but the backend is "
-            f"{backend!r}; run the problem with --backend rankrls"
+            f"{problem.name}: certify bounds the pair loss of RankRLS, with one weight a feature, "
+            f"but the backend is {backend!r}; run the problem with --backend rankrls"
         )
     return problem, backend, bool((settings.get("feature_selection") or {}).get("by_group"))
 
@@ -115,9 +112,8 @@ def _check_data(result: Result, train: RankingData, metric: Metric) -> None:
     same = len(result.feature_names) == train.n_features
     for member in (*result.front, *result.baselines):
         if same and member.weights is not None:
-            value = metric.mean_of_linear(train, result.model(member).coef(train.n_features)[None])[
-                0
-            ]
+            coefs = result.model(member).coef(train.n_features)[None]
+            value = metric.mean_of_linear(train, coefs)[0]
             same = abs(value - member.scores["train"][metric.name]) <= SAME
     if not same:
         raise ValueError(
@@ -203,27 +199,37 @@ class Stability(Stored):
     def finding(self) -> str:
         """The selected features as a sentence."""
         if not self.order:
-            return f"No feature was selected: the solver has no member with at most {self.size} features"
-        named = self.selected or self.order[:1]
-        listed = ", ".join(
-            f"{self.feature_names[feature]} ({self.frequency[feature]:.0%})" for feature in named
+            return (
+                "No feature was selected: "
+                f"the solver has no member with at most {self.size} features"
+            )
+        features = ", ".join(
+            f"{self.feature_names[feature]} ({self.frequency[feature]:.0%})"
+            for feature in self.selected or self.order[:1]
         )
         return (
-            f"At least {self.threshold:.0%} of {2 * self.pairs} halves of {self.n_queries:,} training queries select "
-            f"{len(self.selected)} of {len(self.counted)} features, each half at most {self.size}"
-            f"{':' if self.selected else '; the most frequent is'} {listed}"
+            f"At least {self.threshold:.0%} of {2 * self.pairs} halves of {self.n_queries:,} "
+            f"training queries select {len(self.selected)} of {len(self.counted)} features, each "
+            f"half at most {self.size}{':' if self.selected else '; the most frequent is'} "
+            f"{features}"
         )
 
     def sentences(self) -> list[str]:
         """Return the finding, and its risk if any feature is selected."""
-        most = f"Expect at most {ceil(100 * self.bound - SAME) / 100:g} of them to be false"
-        risk = (
-            f"{most}: half of the queries select a false feature with a probability of at most {self.size} in "
-            f"{len(self.counted)}, that of a random choice"
-        )
-        if self.bound >= len(self.selected):
-            risk = f"{most}, which says nothing: all of them may be. Take a smaller size or a larger threshold"
-        return [self.finding, risk] if self.selected else [self.finding]
+        if not self.selected:
+            return [self.finding]
+        risk = f"Expect at most {ceil(100 * self.bound - SAME) / 100:g} of them to be false"
+        if self.bound < len(self.selected):
+            risk += (
+                ": half of the queries select a false feature with a probability of at most "
+                f"{self.size} in {len(self.counted)}, that of a random choice"
+            )
+        else:
+            risk += (
+                ", which says nothing: all of them may be. "
+                "Take a smaller size or a larger threshold"
+            )
+        return [self.finding, risk]
 
 
 def half_of(n_queries: int, half: int, seed: int) -> Integers:
@@ -233,26 +239,46 @@ def half_of(n_queries: int, half: int, seed: int) -> Integers:
     return order[side * n_half : (side + 1) * n_half]
 
 
-def _selections(
-    cell: Cell, data: str | Path | None, code_allowed: bool, half: int
-) -> list[list[int]]:
-    """Return the features of the members that the solver offers on a half, one member per size."""
-    problem = cell.problem
-    parts = problem.data.read(cell.fold, problem.folders(data))
-    rows = of_queries(parts[0], np.sort(half_of(parts[0].n_queries, half, cell.seed)))
-    in_memory = read_memory(
-        (rows, *parts[1:]), problem.data.model_dump(include={"normalize", "scaled"})
-    )
-    halved = problem.model_copy(update={"data": in_memory})
-    with (
-        allow_code(code_allowed),
-        warnings.catch_warnings(action="ignore"),
-    ):  # else each half would repeat them
-        result = run_fold(
-            halved, 1, cell.solver, random_state=(cell.random_state + half) % 2**32, baselines=False
-        )
-    best_last = sorted(result.front, key=lambda member: member.score("train", result.metrics[0]))
-    return list({len(member.features): list(member.features) for member in best_last}.values())
+class Selections(Stored):
+    """The features of the members that the solver offers on a half, one member per size."""
+
+    features: list[list[Natural]]
+
+
+@dataclass(frozen=True, eq=False)
+class Half(Work):
+    """A run of the solver of a cell on one half of the training queries."""
+
+    cell: Cell
+    half: int
+    description: Json  # of the cell and its data
+
+    outcome = Selections
+
+    @property
+    def label(self) -> str:
+        """The name of the half in messages."""
+        return f"{self.cell.label}, half {self.half + 1}"
+
+    def identity(self) -> Json:
+        """Return all that can be seen of what determines the selections, as plain JSON values."""
+        return {**self.description, "half": self.half}
+
+    def run(self, data: DataFolder) -> Selections:
+        """Run the solver on the half, with the files in the folder `data`."""
+        problem, cell = self.cell.problem, self.cell
+        train, validation, test = problem.data.read(cell.fold, problem.folders(data))
+        queries = np.sort(half_of(train.n_queries, self.half, cell.seed))
+        settings = problem.data.model_dump(include={"normalize", "scaled"})
+        section = read_memory((of_queries(train, queries), validation, test), settings)
+        halved = problem.model_copy(update={"data": section})
+        random_state = (cell.random_state + self.half) % 2**32
+        with warnings.catch_warnings(action="ignore"):  # else each half would repeat them
+            result = run_fold(halved, 1, cell.solver, random_state=random_state, baselines=False)
+        metric = result.metrics[0]
+        members = sorted(result.front, key=lambda member: member.score("train", metric))
+        best_of_size = {len(member.features): list(member.features) for member in members}
+        return Selections(features=list(best_of_size.values()))
 
 
 def stability(
@@ -261,13 +287,14 @@ def stability(
     validation: RankingData | None = None,
     *,
     fold: int = 1,
-    data: str | Path | None = None,
+    data: DataFolder = None,
     size: int | None = None,
     threshold: float = 0.75,
     pairs: int = 25,
     seed: int = 0,
     workers: int = 1,
-    memo: str | Path | None = None,
+    dask: str | None = None,
+    out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Stability:
     r"""Find the features that most halves of the training queries select.
@@ -301,8 +328,11 @@ def stability(
         Seed of the halves; all solvers get the same ones.
     workers : int, default 1
         Number of processes; it does not change the result.
-    memo : path, optional
-        File with the selections of finished halves: a call that was interrupted goes on from it. Remove it afterwards.
+    dask : str, optional
+        Address of a Dask scheduler whose workers run the halves instead.
+    out : path, optional
+        Folder for the selections of finished halves. A call that was interrupted goes on from them, and several
+        processes with the same call share the work.
     progress : callable, optional
         Called as ``progress("half-samples", fraction, text)``.
 
@@ -314,8 +344,10 @@ def stability(
     Raises
     ------
     ValueError
-        If the solver refuses the data, for example because no query of a half has different labels, if there are
-        fewer than two features, or if the memo belongs to other settings.
+        If the solver refuses the data, for example because no query of a half has different labels, or if there are
+        fewer than two features.
+    OSError
+        If a file cannot be written, or the Dask scheduler is gone.
 
     Notes
     -----
@@ -329,48 +361,25 @@ def stability(
     >>> [result.feature_names[feature] for feature in result.selected]
     ['relevant 4']
     """
-    check_share(threshold=threshold)
+    _check_threshold(threshold)
     check_at_least(1, pairs=pairs, workers=workers)
     check_at_least(0, seed=seed)
-    if threshold <= 0.5:
-        raise ValueError(
-            f"threshold is {threshold:g}; it must be above 1/2, because the bound needs that"
-        )
-    if isinstance(train, Problem):
-        problem = train
-    elif validation is None:
-        raise ValueError("the solver needs validation queries; pass them as the third argument")
-    else:
-        problem = make_problem("train", (train, validation, validation))
-    [method] = read_solvers(solver, own=True, tune=False)
+    problem = _as_problem(train, validation)
+    [method] = read_solvers(solver, own_goal=True, tune=False)
     (queries, held_out, _), limits = problem.load_limited_fold(fold, data)
-    own = method.settings if method.source is None else vars(method.source)
-    limits |= {**own, **given_settings(own.get("limits"))}
-    included = column_mask(limits.get("include") or (), queries.feature_names, "include")
-    counted = np.flatnonzero(varying_in_queries(queries) & ~included)
-    if len(counted) < 2:
-        raise ValueError(
-            f"{queries.name}: {len(counted)} optional features vary within queries; two are needed"
-        )
+    included = _included(method, limits, queries)
+    counted = _counted(queries, included)
     check_at_least(1, len(counted), or_none=True, size=size)
-    if queries.n_queries < 2:
-        raise ValueError(f"{queries.name}: one training query has no halves; give two or more")
     size = size or max(1, floor(sqrt((2 * threshold - 1) * len(counted)) + SAME))
     cell = Cell(problem, fold, method, seed)
-    mask = np.zeros((2 * pairs, queries.n_features), np.bool_)
-    report = progress or silent
-    about = {"halves of": cell.identity(), "data": identify([queries, held_out])}
-    finished = {} if memo is None else Finished(Path(memo), about, resume=True)
-    left = [half for half in range(2 * pairs) if str(half) not in finished]
-    tasks = (delayed(_selections)(cell, data, code_is_allowed(), half) for half in left)
-    with parallel_config("loky", inner_max_num_threads=1):
-        selections = Parallel(cap_workers(workers), return_as="generator", max_nbytes=None)(tasks)
-        for half, members in zip(left, selections, strict=True):
-            finished[str(half)] = members
-            report("half-samples", (half + 1) / len(mask), f"{half + 1} of {len(mask)}")
-    for half, row in enumerate(mask):
-        small = [member for member in finished[str(half)] if len(member) <= size + included.sum()]
-        row[max(small, key=len, default=[])] = True
+    description = {"halves of": cell.identity(), "data": identify([queries, held_out])}
+    halves = [Half(cell, half, description) for half in range(2 * pairs)]
+    with TemporaryDirectory() if out is None else nullcontext(out) as folder:
+        selections = _run_halves(halves, Store(folder), workers, dask, data, progress or silent)
+    n_selected = np.zeros(queries.n_features)
+    for selection in selections.values():
+        small = [member for member in selection.features if len(member) <= size + included.sum()]
+        n_selected[max(small, key=len, default=[])] += 1
     return Stability(
         solver=method.label,
         data=queries.name,
@@ -381,7 +390,68 @@ def stability(
         seed=seed,
         threshold=threshold,
         size=size,
-        frequency=(mask.sum(axis=0) / (2 * pairs)).tolist(),
+        frequency=(n_selected / len(halves)).tolist(),
         counted=counted.tolist(),
         bound=expected_false(size, len(counted), threshold),
     )
+
+
+def _check_threshold(threshold: float) -> None:
+    check_share(threshold=threshold)
+    if threshold <= 0.5:
+        raise ValueError(
+            f"threshold is {threshold:g}; it must be above 1/2, because the bound needs that"
+        )
+
+
+def _as_problem(train: RankingData | Problem, validation: RankingData | None) -> Problem:
+    if isinstance(train, Problem):
+        return train
+    if validation is None:
+        raise ValueError("the solver needs validation queries; pass them as the third argument")
+    return make_problem("train", (train, validation, validation))
+
+
+def _included(solver: Solver, limits: Parameters, train: RankingData) -> Mask:
+    """Return which features belong to every selection, by the limits of the problem and of the solver."""
+    arguments = solver.parameters if isinstance(solver, NamedSolver) else vars(solver.source)
+    limits = {**limits, **arguments, **given_settings(arguments.get("limits"))}
+    return column_mask(limits.get("include") or (), train.feature_names, "include")
+
+
+def _counted(queries: RankingData, included: Mask) -> Integers:
+    """Return the features that vary within queries and that halves may leave out, at least two."""
+    counted = np.flatnonzero(varying_in_queries(queries) & ~included)
+    if len(counted) < 2:
+        raise ValueError(
+            f"{queries.name}: {len(counted)} optional features vary within queries; two are needed"
+        )
+    if queries.n_queries < 2:
+        raise ValueError(f"{queries.name}: one training query has no halves; give two or more")
+    return counted
+
+
+def _run_halves(
+    halves: list[Half],
+    store: Store,
+    workers: int,
+    dask: str | None,
+    data: DataFolder,
+    report: Progress,
+) -> dict[Half, Selections]:
+    """Run the halves that are not finished, and return the selections of all; refuse what the solver refuses."""
+    n_done = count(1)
+
+    def show(half: Half, succeeded: bool) -> None:
+        n = next(n_done)
+        report("half-samples", n / len(halves), f"{n} of {len(halves)}")
+
+    with store:
+        run_cells(
+            store, halves, workers=workers, dask=dask, data=data, retry_failed=True, done=show
+        )
+    failures = store.failures(halves)
+    if failures:
+        half, failure = next(iter(failures.items()))
+        raise ValueError(f"{half.label}: {failure['error']}")
+    return store.results(halves)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain, combinations
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from moerank import statistics
 from moerank.arrays import Integers, Vector
 from moerank.checks import check_choice, unknown
 from moerank.files import Json
-from moerank.runs.result import PARTS, Result
+from moerank.runs.result import Result, Scores
 
 # The results of a solver on a problem by fold, one for each seed.
 Runs: TypeAlias = dict[int, list[Result]]
@@ -42,9 +42,9 @@ class Results(tuple[Result, ...]):
         cls, results: Iterable[Result] = (), ablations: Sequence[Mapping[str, str]] | None = None
     ) -> Self:
         """Keep the ablations of other results by default."""
-        made = super().__new__(cls, results)
-        made.ablations = getattr(results, "ablations", ()) if ablations is None else ablations
-        return made
+        instance = super().__new__(cls, results)
+        instance.ablations = getattr(results, "ablations", ()) if ablations is None else ablations
+        return instance
 
     def __repr__(self) -> str:
         return f"Results({len(self)} results)"
@@ -107,8 +107,10 @@ class Results(tuple[Result, ...]):
     @property
     def objectives(self) -> list[str]:
         """The names of the objectives that all results have."""
-        every = [result.objectives for result in self]
-        return [name for name in every[0] if all(name in names for names in every)] if every else []
+        if not self:
+            return []
+        shared = set.intersection(*(set(result.objectives) for result in self))
+        return [name for name in self[0].objectives if name in shared]
 
     @property
     def further_objectives(self) -> list[str]:
@@ -117,11 +119,11 @@ class Results(tuple[Result, ...]):
 
     def alike(self) -> dict[str, Self]:
         """Return the results by `Result.goal`, that of most runs first; only those of one goal share a figure."""
-        goals = Counter(result.goal for result in self).most_common()
-        return {
-            goal: type(self)([run for run in self if run.goal == goal], self.ablations)
-            for goal, _ in goals
-        }
+        runs: dict[str, list[Result]] = {}
+        for result in self:
+            runs.setdefault(result.goal, []).append(result)
+        largest_first = sorted(runs, key=lambda goal: -len(runs[goal]))
+        return {goal: type(self)(runs[goal], self.ablations) for goal in largest_first}
 
     def of(self, problem: str) -> Self:
         """Return the results of a problem.
@@ -177,13 +179,16 @@ class Results(tuple[Result, ...]):
         """Return the results, and each baseline as a result of its own without times."""
         results = []
         for result in self:
+            results.append(result)
             times = result.times.model_copy(update={"tuning": np.nan, "solver": np.nan})
-            own = {"times": times, "chosen": 0}
-            named = [
-                {**own, "solver": baseline.name, "front": [baseline]}
-                for baseline in result.baselines
-            ]
-            results += [result, *(result.model_copy(update=update) for update in named)]
+            for baseline in result.baselines:
+                update = {
+                    "solver": baseline.name,
+                    "front": [baseline],
+                    "chosen": 0,
+                    "times": times,
+                }
+                results.append(result.model_copy(update=update))
         return type(self)(results)
 
     @cached_property
@@ -198,17 +203,13 @@ class Results(tuple[Result, ...]):
 
     def query_values(self, metric: str) -> dict[str, dict[int, Vector]]:
         """Return the metric of each test query by solver and fold, averaged over seeds, for one problem."""
-        return {
-            solver: {
-                fold: np.asarray(
-                    np.mean(
-                        [np.asarray(run.best.per_query["test"][metric]) for run in runs], axis=0
-                    )
-                )
-                for fold, runs in folds.items()
-            }
-            for solver, folds in self.by_solver().items()
-        }
+        values: dict[str, dict[int, Vector]] = {}
+        for solver, folds in self.by_solver().items():
+            values[solver] = {}
+            for fold, runs in folds.items():
+                per_run = [run.best.per_query["test"][metric] for run in runs]
+                values[solver][fold] = np.mean(per_run, axis=0)
+        return values
 
     def n_queries(self, folds: Iterable[int]) -> int:
         """Return the number of distinct test queries of these folds."""
@@ -246,13 +247,11 @@ def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.Dat
     members : bool, default False
         Whether there is a row for each member of the front instead of the chosen one only.
     """
-    return pd.DataFrame(
-        [
-            _row(result, number, members=members)
-            for result in results
-            for number in (range(len(result.front)) if members else [result.chosen])
-        ]
-    )
+    rows = []
+    for result in results:
+        indices = range(len(result.front)) if members else [result.chosen]
+        rows += [_row(result, index, members=members) for index in indices]
+    return pd.DataFrame(rows)
 
 
 def means_over_folds(runs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -264,35 +263,34 @@ def means_over_folds(runs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     folds = (
         runs.drop(columns="seed").groupby(["solver", "fold"], sort=False).mean(numeric_only=True)
     )
-    by_solver = folds.groupby("solver", sort=False)
-    return by_solver.mean(), by_solver.sem()
+    solvers = folds.groupby("solver", sort=False)
+    return solvers.mean(), solvers.sem()
 
 
-def _row(result: Result, number: int, *, members: bool) -> Json:
-    member, seconds = result.front[number], result.times
+def _row(result: Result, index: int, *, members: bool) -> Json:
+    member = result.front[index]
+    row: Json = {name: getattr(result, name) for name in ("problem", "fold", "solver", "seed")}
+    if members:
+        row |= {"member": index + 1, "chosen": index == result.chosen}
+    row["n_features"] = len(member.features)
+    row |= _columns_of(member.scores)
+    row |= {name: member.objectives[name] for name in result.further_objectives}
+    row["instances"] = np.nan
+    if member.instances is not None:
+        row["instances"] = member.instances / (result.n_instances or 1)
+    row["evaluations"] = result.n_evaluations or np.nan
+    row["trained"] = result.n_trained or np.nan
+    row["tuning seconds"] = result.times.tuning
+    row["training seconds"] = result.times.solver
+    return row | _columns_of(member.further)
+
+
+def _columns_of(scores: Scores) -> dict[str, float]:
+    """Return means of metrics by the names of their columns."""
     return {
-        "problem": result.problem,
-        "fold": result.fold,
-        "solver": result.solver,
-        "seed": result.seed,
-        **({"member": number + 1, "chosen": number == result.chosen} if members else {}),
-        "n_features": len(member.features),
-        **{
-            f"{part} {name}": value for part in PARTS for name, value in member.scores[part].items()
-        },
-        **{name: member.objectives[name] for name in result.further_objectives},
-        "instances": np.nan
-        if member.instances is None
-        else member.instances / (result.n_instances or 1),
-        "evaluations": result.n_evaluations or np.nan,
-        "trained": result.n_trained or np.nan,
-        "tuning seconds": seconds.tuning,
-        "training seconds": seconds.solver,
-        **{
-            f"{part} {name}": value
-            for part, means in member.further.items()
-            for name, value in means.items()
-        },
+        f"{part} {metric}": value
+        for part, means in scores.items()
+        for metric, value in means.items()
     }
 
 
@@ -322,11 +320,18 @@ def mean_by_size(
     folds: Runs, part: str, metric: str, chosen_on: str = "validation", *, exact: bool = False
 ) -> Vector:
     """Return `best_by_size` averaged over seeds, then folds; NaN if some run has no member of such a size."""
-    values = [
-        [best_by_size(run, part, metric, chosen_on, exact=exact) for run in runs]
-        for runs in folds.values()
-    ]
-    return np.asarray(np.mean([np.mean(seeds, axis=0) for seeds in values], axis=0))
+    return _mean_over_folds(
+        folds, lambda run: best_by_size(run, part, metric, chosen_on, exact=exact)
+    )
+
+
+def _mean_over_folds(folds: Mapping[int, Sequence[Any]], value: Callable[[Any], Any]) -> Any:
+    """Return the mean of a value of each run over seeds, then over folds."""
+    return np.mean([_mean(runs, value) for runs in folds.values()], axis=0)
+
+
+def _mean(runs: Sequence[Any], value: Callable[[Any], Any]) -> Any:
+    return np.mean([value(run) for run in runs], axis=0)
 
 
 def feature_stability(chosen: Sequence[Sequence[int]], n_features: int) -> tuple[float, float]:
@@ -355,9 +360,8 @@ def feature_stability(chosen: Sequence[Sequence[int]], n_features: int) -> tuple
     pairs = [(set(a), set(b)) for a, b in combinations(chosen, 2)]
     jaccard = np.mean([len(a & b) / len(a | b) if a | b else 1.0 for a, b in pairs])
     expected = np.mean([_expected_jaccard(len(a), len(b), n_features) for a, b in pairs])
-    return float(jaccard), float(
-        (jaccard - expected) / (1.0 - expected)
-    ) if expected < 1.0 else np.nan
+    corrected = (jaccard - expected) / (1.0 - expected) if expected < 1.0 else np.nan
+    return float(jaccard), float(corrected)
 
 
 def _expected_jaccard(size_a: int, size_b: int, n_features: int) -> float:
@@ -372,7 +376,7 @@ def _expected_jaccard(size_a: int, size_b: int, n_features: int) -> float:
 def front_points(result: Result) -> Vector:
     """Return the training objectives of the members of a front, shape (n_members, n_objectives)."""
     return np.array(
-        [[member.objectives[name] for name in result.objectives] for member in result.front]
+        [list(map(member.objectives.__getitem__, result.objectives)) for member in result.front]
     )
 
 
@@ -391,21 +395,17 @@ def front_quality(results: Results) -> pd.DataFrame:
         the joint front of all runs on the fold with the same goal, with objectives as shares of the box.
     """
     rows = []
-    for same_goal, fold in (
-        (alike, fold) for alike in results.alike().values() for fold in alike.folds
-    ):
-        runs = [run for run in same_goal if run.fold == fold]
-        ideal, reference = np.array([runs[0].box[name] for name in runs[0].objectives]).T
-        reference = np.where(reference > ideal, reference, ideal + 1.0)
-        target = statistics.joint_front([front_points(run) for run in runs])
-        for run in runs:
-            volume = statistics.hypervolume(
-                front_points(run), reference=reference.tolist(), ideal=ideal.tolist()
-            )
-            distance = statistics.igd_plus(
-                front_points(run), target, scale=(reference - ideal).tolist()
-            )
-            rows.append((run.solver, run.fold, run.seed, volume, distance))
+    for same_goal in results.alike().values():
+        for fold in same_goal.folds:
+            runs = [run for run in same_goal if run.fold == fold]
+            ideal, reference = np.array([runs[0].box[name] for name in runs[0].objectives]).T
+            reference = np.where(reference > ideal, reference, ideal + 1.0)
+            target = statistics.joint_front([front_points(run) for run in runs])
+            for run in runs:
+                points = front_points(run)
+                volume = statistics.hypervolume(points, reference.tolist(), ideal.tolist())
+                distance = statistics.igd_plus(points, target, (reference - ideal).tolist())
+                rows.append((run.solver, run.fold, run.seed, volume, distance))
     return pd.DataFrame(rows, columns=["solver", "fold", "seed", "hypervolume", "igd_plus"])
 
 
@@ -422,14 +422,10 @@ def compare_runs(values: pd.Series, solver: str, reference: str) -> statistics.P
     solver, reference : str
         Labels of solvers in `values`.
     """
-    first, second = values.loc[solver].align(values.loc[reference], join="inner")
-    difference = (
-        pd.Series(statistics.paired_differences(first, second), first.index)
-        .dropna()
-        .groupby("fold")
-        .mean()
-    )
-    return statistics.compare_paired(difference, np.zeros(len(difference)))
+    values_a, values_b = values.loc[solver].align(values.loc[reference], join="inner")
+    differences = pd.Series(statistics.paired_differences(values_a, values_b), values_a.index)
+    means = differences.dropna().groupby("fold").mean()
+    return statistics.compare_paired(means, np.zeros(len(means)))
 
 
 # Default references in order of preference.
@@ -461,8 +457,8 @@ def against_reference(results: Results, reference: str, metric: str) -> pd.DataF
         with its standard ``error``, the numbers of queries with ``wins``, ``ties`` and ``losses``, ``p`` of the paired
         t test, and ``holm``, p adjusted for all rows.
     """
-    others = [(solver, reference) for solver in results.solvers if solver != reference]
-    return _query_tests(results, metric, others).drop(columns="other")
+    pairs = [(solver, reference) for solver in results.solvers if solver != reference]
+    return _query_tests(results, metric, pairs).drop(columns="other")
 
 
 def verdicts(results: Results) -> pd.DataFrame:
@@ -485,59 +481,50 @@ def verdicts(results: Results) -> pd.DataFrame:
     The differences of a query are first averaged over the seeds, and over the folds if it is in several. The numbers of
     features in the verdict are means.
     """
-    rows = []
-    for solver, runs_of in (
-        Results(result for result in results if result.verdict is not None).by_solver().items()
-    ):
-        folds = [
-            [run.verdict for run in runs if run.verdict is not None] for runs in runs_of.values()
-        ]
-        every = list(chain.from_iterable(folds))
-        n_features, n_allowed = (
-            float(
-                np.mean([np.mean([getattr(verdict, name) for verdict in runs]) for runs in folds])
-            )
-            for name in ("n_features", "n_allowed")
-        )
-        means = np.concatenate(
-            [np.mean([verdict.differences for verdict in runs], axis=0) for runs in folds]
-        )
-        ids = [runs[0].queries["test"][i] for runs in runs_of.values() for i in runs[0].differing]
-        if len(ids) == len(means):
-            means = _by_query(means, _numbered(ids))
-        against = every[0].against.partition("(")[0]
-        total: Json = {
-            "n_queries": results.n_queries(runs_of),
-            "differences": tuple(means.tolist()),
-            "n_features": round(n_features),
-            "n_allowed": round(n_allowed),
-            "margin": max(verdict.margin for verdict in every),
-        }
-        chance = all(verdict.no_better_than_chance for verdict in every)
-        total |= {
-            "against": against,
-            "decision": "none",
-            "advice": "",
-            "rival": "",
-            "no_better_than_chance": chance,
-        }
-        findings = [
-            sum(verdict.finding == finding for verdict in every) for finding in ("loss", "gain")
-        ]
-        equivalent = sum(verdict.equivalent for verdict in every)
-        rows.append(
-            (
-                solver,
-                against,
-                len(every),
-                n_features,
-                every[0].model_copy(update=total),
-                *findings,
-                equivalent,
-            )
-        )
+    selections = Results(result for result in results if result.verdict is not None)
+    rows = [
+        _verdict_row(solver, folds, results.n_queries(folds))
+        for solver, folds in selections.by_solver().items()
+    ]
     columns = ["solver", "against", "runs", "n_features", "verdict", "loss", "gain", "equivalent"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _verdict_row(solver: str, folds: Runs, n_queries: int) -> tuple[Any, ...]:
+    """Return the verdict of a solver on all folds, for `verdicts`."""
+    verdicts = [run.verdict for run in chain.from_iterable(folds.values()) if run.verdict]
+    n_features = _mean_over_folds(folds, lambda run: run.verdict.n_features)
+    n_allowed = _mean_over_folds(folds, lambda run: run.verdict.n_allowed)
+    differences = np.concatenate(
+        [_mean(runs, lambda run: run.verdict.differences) for runs in folds.values()]
+    )
+    ids = [runs[0].queries["test"][i] for runs in folds.values() for i in runs[0].differing]
+    if len(ids) == len(differences):
+        differences = _by_query(differences, _numbered(ids))
+    against = verdicts[0].against.partition("(")[0]
+    update = {
+        "n_queries": n_queries,
+        "differences": tuple(differences.tolist()),
+        "n_features": round(float(n_features)),
+        "n_allowed": round(float(n_allowed)),
+        "margin": max(verdict.margin for verdict in verdicts),
+        "against": against,
+        "decision": "none",
+        "advice": "",
+        "rival": "",
+        "no_better_than_chance": all(verdict.no_better_than_chance for verdict in verdicts),
+    }
+    findings = Counter(verdict.finding for verdict in verdicts)
+    return (
+        solver,
+        against,
+        len(verdicts),
+        float(n_features),
+        verdicts[0].model_copy(update=update),
+        findings["loss"],
+        findings["gain"],
+        sum(verdict.equivalent for verdict in verdicts),
+    )
 
 
 PAIR_COLUMNS = [
@@ -584,15 +571,20 @@ def _query_tests(results: Results, metric: str, pairs: Iterable[tuple[str, str]]
     """Test the pairs of solvers that have folds in common."""
     values, rows, numbers = results.query_values(metric), [], cache(results.query_numbers)
     for solver, other in pairs:
-        if shared := tuple(sorted(values[solver].keys() & values[other].keys())):
-            first, second = (
-                _by_query(np.concatenate([values[name][fold] for fold in shared]), numbers(shared))
-                for name in (solver, other)
-            )
-            test = statistics.compare_paired(first, second)
-            rows.append({"solver": solver, "other": other, "n": len(first), **test.__dict__})
+        folds = tuple(sorted(values[solver].keys() & values[other].keys()))
+        if not folds:
+            continue
+        values_a = _by_query(_joined(values[solver], folds), numbers(folds))
+        values_b = _by_query(_joined(values[other], folds), numbers(folds))
+        test = statistics.compare_paired(values_a, values_b)
+        rows.append({"solver": solver, "other": other, "n": len(values_a), **vars(test)})
     frame = pd.DataFrame(rows, columns=PAIR_COLUMNS)
     return frame.assign(holm=statistics.holm(frame["p"].to_numpy(float)))
+
+
+def _joined(values: Mapping[int, Vector], folds: Iterable[int]) -> Vector:
+    """Return the values of the queries of several folds."""
+    return np.concatenate([values[fold] for fold in folds])
 
 
 def by_validation(results: Results) -> list[str]:
@@ -630,5 +622,5 @@ def chosen_solver(results: Results) -> tuple[pd.Series, list[str]]:
     if not folds:
         raise NoResultsError("the solvers that select features have no fold in common yet")
     shared = Results(result for result in results if result.fold in folds)
-    solver, *others = by_validation(shared)
-    return verdicts(shared.among([solver])).iloc[0], others
+    solver, *rivals = by_validation(shared)
+    return verdicts(shared.among([solver])).iloc[0], rivals

@@ -6,7 +6,7 @@ from contextlib import suppress
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import partial
-from itertools import filterfalse, product
+from itertools import chain, filterfalse, product
 from pathlib import Path
 from pkgutil import resolve_name
 from time import process_time
@@ -31,11 +31,11 @@ from moerank.mofsrank import FeatureSelection
 from moerank.rankers import RankRLS, varying_in_queries
 from moerank.runs.problem import load_problem
 from moerank.runs.result import Stored
-from moerank.runs.sources import shipped_folder
+from moerank.runs.sources import DataFolder, shipped_folder
 from moerank.solvers import is_code, load_code
-from moerank.studies.cells import REMEDY, Store, Work, run_cells
+from moerank.studies.cells import Store, Work, run_cells
 from moerank.studies.results import NoResultsError
-from moerank.studies.study import MOST_CELLS, warn_of_failures
+from moerank.studies.study import MAX_CELLS, warn_of_failures
 
 SYMBOLS = {1: "+", -1: "−", 0: "="}
 
@@ -115,12 +115,10 @@ class SearchRun(Stored):
     n_trained: int
     seconds: float  # of processor time
 
-    def front(self, most: float = np.inf, count: str = "evaluations") -> Matrix:
-        """Return the front after `most` evaluations or trained rankers, shape (n_members, n_objectives)."""
-        rows = np.array(
-            self.entered or np.empty((0, 2 * len(COUNTS)))
-        )  # no individual was feasible
-        points = rows[rows[:, COUNTS.index(count)] <= most, len(COUNTS) :]
+    def front(self, limit: float = np.inf, count: str = "evaluations") -> Matrix:
+        """Return the front after so many evaluations or trained rankers, shape (n_members, n_objectives)."""
+        rows = np.array(self.entered or np.empty((0, 2 * len(COUNTS))))  # nothing was feasible
+        points = rows[rows[:, COUNTS.index(count)] <= limit, len(COUNTS) :]
         return np.asarray(points[moocore.is_nondominated(points)]) if len(points) else points
 
 
@@ -161,7 +159,9 @@ class SearchCell(Work):
     algorithm: Algorithm | Callable[[Problem], Algorithm]
     n_evaluations: int
     seed: int
-    described: tuple[Any, Any]  # algorithm and problem, as `moerank.identity` describes them
+    description: tuple[Any, Any]  # of algorithm and problem, see `moerank.identity`
+
+    outcome = SearchRun
 
     @property
     def label(self) -> str:
@@ -173,14 +173,10 @@ class SearchCell(Work):
         return [
             "search 3",
             [self.algorithm_name, self.problem_name],
-            *self.described,
+            *self.description,
             self.n_evaluations,
             self.seed,
         ]
-
-    def read(self, path: Path) -> SearchRun:
-        """Read the cell's file."""
-        return SearchRun.read_file(path, REMEDY)
 
     def run(self, data: object = None) -> SearchRun:
         """Run the search on a copy of the problem, after a generation that loads kernels and prepares the data."""
@@ -190,8 +186,9 @@ class SearchCell(Work):
         seconds = process_time() - began
         if archive.n_trained > archive.n_evaluations:
             raise ValueError(
-                f"{self.algorithm_name} trained {archive.n_trained:,} rankers for {archive.n_evaluations:,} "
-                "evaluations; let it evaluate by pymoo's evaluator alone, which counts them"
+                f"{self.algorithm_name} trained {archive.n_trained:,} rankers for "
+                f"{archive.n_evaluations:,} evaluations; let it evaluate by pymoo's evaluator "
+                "alone, which counts them"
             )
         return SearchRun(
             F=archive.F.tolist(),
@@ -204,18 +201,11 @@ class SearchCell(Work):
 
     def _search(self, termination: tuple[str, int]) -> TimedArchive:
         problem = deepcopy(self.problem)  # a stage has a cache, which no other run may use
-        algorithm = (
-            self.algorithm if isinstance(self.algorithm, Algorithm) else self.algorithm(problem)
-        )
-        archive = TimedArchive(problem)
-        search(
-            problem,
-            algorithm,
-            termination,
-            seed=self.seed,
-            archive=archive,
-            progress=archive.synchronise,
-        )
+        algorithm, archive = self.algorithm, TimedArchive(problem)
+        if not isinstance(algorithm, Algorithm):
+            algorithm = algorithm(problem)
+        show = archive.synchronise
+        search(problem, algorithm, termination, seed=self.seed, archive=archive, progress=show)
         return archive
 
 
@@ -267,7 +257,7 @@ class SearchStudy:
         targets: Mapping[str, ArrayLike] | None = None,
     ) -> None:
         check_at_least(1, n_evaluations=n_evaluations)
-        check_at_least(1, MOST_CELLS, seeds=seeds)
+        check_at_least(1, MAX_CELLS, seeds=seeds)
         self.algorithms = dict(
             algorithms if isinstance(algorithms, Mapping) else named_searches(algorithms)
         )
@@ -281,12 +271,13 @@ class SearchStudy:
         self._references = {
             name: np.asarray(front, float) for name, front in (targets or {}).items()
         }
-        of_problems = {
-            name: identify(given, f"the problem {name}") for name, given in self.problems.items()
+        problem_ids = {
+            name: identify(problem, f"the problem {name}")
+            for name, problem in self.problems.items()
         }
-        of_searches = {
-            name: identify(given, f"the algorithm {name}")
-            for name, given in self.algorithms.items()
+        algorithm_ids = {
+            name: identify(algorithm, f"the algorithm {name}")
+            for name, algorithm in self.algorithms.items()
         }
         self._cells = [
             SearchCell(
@@ -296,7 +287,7 @@ class SearchStudy:
                 algorithm,
                 n_evaluations,
                 seed,
-                (of_searches[label], of_problems[name]),
+                (algorithm_ids[label], problem_ids[name]),
             )
             for seed in range(seeds)
             for name, problem in self.problems.items()
@@ -335,17 +326,19 @@ class SearchStudy:
         fronts: dict[str, list[list[list[float]]]] = {}
         for cell, run in self.runs().items():
             fronts.setdefault(cell.problem_name, []).append(run.F)
-        return {name: self._target(name, mine) for name, mine in fronts.items()}
+        return {name: self._target(name, group) for name, group in fronts.items()}
 
     def _target(self, name: str, fronts: Sequence[Sequence[Sequence[float]]]) -> TargetFront:
         if name in self._references:
             return TargetFront(
                 statistics.joint_front([self._references[name]]), "Reference front of long runs"
             )
-        if (proved := deepcopy(self.problems[name]).pareto_front()) is not None:
+        proved = deepcopy(self.problems[name]).pareto_front()
+        if proved is not None:
             return TargetFront(statistics.joint_front([proved]), "Proved front")
-        of_runs: list[ArrayLike] = [np.empty((0, self.problems[name].n_obj)), *filter(len, fronts)]
-        return TargetFront(statistics.joint_front(of_runs), "Joint front of all runs")
+        empty = np.empty((0, self.problems[name].n_obj))
+        joint = statistics.joint_front([empty, *filter(len, fronts)])
+        return TargetFront(joint, "Joint front of all runs")
 
     def frame(self, most: float | None = None, count: str = "evaluations") -> pd.DataFrame:
         """Return a row for each finished run, with the quality of its front after `most` evaluations.
@@ -370,18 +363,17 @@ class SearchStudy:
         targets, rows = self.targets(), []
         for cell, run in self.runs().items():
             front = run.front(self.n_evaluations if most is None else most, count)
-            row: dict[str, Any] = {
-                "problem": cell.problem_name,
-                "algorithm": cell.algorithm_name,
-                "seed": cell.seed,
-            }
-            row |= {
-                "members": len(front),
-                "evaluations": run.n_evaluations,
-                "trained": run.n_trained,
-            }
             rows.append(
-                row | {"seconds": run.seconds} | targets[cell.problem_name].qualities(front)
+                {
+                    "problem": cell.problem_name,
+                    "algorithm": cell.algorithm_name,
+                    "seed": cell.seed,
+                    "members": len(front),
+                    "evaluations": run.n_evaluations,
+                    "trained": run.n_trained,
+                    "seconds": run.seconds,
+                    **targets[cell.problem_name].qualities(front),
+                }
             )
         return pd.DataFrame(rows)
 
@@ -397,12 +389,10 @@ class SearchStudy:
         steps = np.unique(
             np.geomspace(min(POPULATION, self.n_evaluations), self.n_evaluations, points).round()
         )
-        curves = {
-            (cell.algorithm_name, cell.seed): [
-                target.share(run.front(step, count)) for step in steps
-            ]
-            for cell, run in runs.items()
-        }
+        curves = {}
+        for cell, run in runs.items():
+            shares = [target.share(run.front(step, count)) for step in steps]
+            curves[cell.algorithm_name, cell.seed] = shares
         return pd.DataFrame(curves, index=pd.Index(steps, name=count))
 
     def runtimes(
@@ -419,20 +409,16 @@ class SearchStudy:
         check_choice(COUNTS, count=count)
         goals, rows = self.targets(), []
         for cell, run in self.runs().items():
-            all_of_run = min(
-                self.n_evaluations, run.n_evaluations if count == COUNTS[0] else run.n_trained
-            )
+            total = run.n_evaluations if count == "evaluations" else run.n_trained
+            total = min(self.n_evaluations, total)
             entered = np.array([row[COUNTS.index(count)] for row in run.entered])
-            steps = np.unique(entered[entered <= all_of_run])
-            volumes = [goals[cell.problem_name].share(run.front(step, count)) for step in steps]
+            steps = np.unique(entered[entered <= total])
+            shares = [goals[cell.problem_name].share(run.front(step, count)) for step in steps]
+            best = np.maximum.accumulate(np.array(shares, float))
             for target in targets:
-                first = (
-                    int(np.searchsorted(np.maximum.accumulate(volumes), target))
-                    if len(steps)
-                    else 0
-                )
-                reached = first < len(steps)
-                n = int(steps[first]) if reached else all_of_run
+                index = int(np.searchsorted(best, target))
+                reached = index < len(steps)
+                n = int(steps[index]) if reached else total
                 rows.append((cell.problem_name, cell.algorithm_name, cell.seed, target, reached, n))
         return pd.DataFrame(
             rows, columns=["problem", "algorithm", "seed", "target", "reached", count]
@@ -479,22 +465,19 @@ class SearchStudy:
         for (problem, runs), name in product(
             values.groupby(level=0, sort=False), values.columns.drop(reference)
         ):
-            mine, theirs = runs[[name, reference]].dropna().to_numpy().T
-            if n := len(mine):
-                step = np.median(mine - theirs) or np.mean(mine - theirs)
-                effect = scipy.stats.mannwhitneyu(mine, theirs).statistic / n**2
-                rows.append(
-                    (problem, name, n, step, statistics.signed_rank_p(mine, theirs), effect)
-                )
+            values_a, values_b = runs[[name, reference]].dropna().to_numpy().T
+            n = len(values_a)
+            if n:
+                difference = np.median(values_a - values_b) or np.mean(values_a - values_b)
+                p_value = statistics.signed_rank_p(values_a, values_b)
+                effect = scipy.stats.mannwhitneyu(values_a, values_b).statistic / n**2
+                rows.append((problem, name, n, difference, p_value, effect))
         tests = pd.DataFrame(
             rows, columns=["problem", "algorithm", "runs", "difference", "p", "A12"]
         )
         tests.insert(5, "holm", statistics.holm(tests["p"]) if rows else [])
-        tests.insert(
-            6,
-            "sign",
-            np.sign(tests["difference"]).where(tests["holm"] <= statistics.LEVEL, 0).map(SYMBOLS),
-        )
+        is_detected = tests["holm"] <= statistics.LEVEL
+        tests.insert(6, "sign", np.sign(tests["difference"]).where(is_detected, 0).map(SYMBOLS))
         return tests
 
     def _values(self, quality: str) -> pd.DataFrame:
@@ -536,7 +519,7 @@ class SearchStudy:
         table += ends.reindex(index=table.index, columns=table.columns, fill_value="")
         table = table.mask(median.isna(), "no run")
         signs = tests["sign"].groupby(level="algorithm")
-        counts = signs.agg(lambda mine: "/".join(str((mine == symbol).sum()) for symbol in "+−="))
+        counts = signs.agg(lambda group: "/".join(str((group == sign).sum()) for sign in "+−="))
         table.loc["+/−/="] = counts.reindex(table.columns, fill_value="")
         return table.rename_axis(index=None, columns=None)
 
@@ -547,10 +530,11 @@ class SearchStudy:
         `FEWEST_BLOCKS` problems.
         """
         medians = self._values("hypervolume share").groupby(level="problem").median().dropna(axis=1)
-        fewest = statistics.FEWEST_BLOCKS if tested else 2
-        if len(medians) < fewest or medians.shape[1] < 3:
+        min_blocks = statistics.FEWEST_BLOCKS if tested else 2
+        if len(medians) < min_blocks or medians.shape[1] < 3:
             raise NoResultsError(
-                f"ranks need three searches on {fewest} problems; {len(medians)} problems have runs"
+                f"ranks need three searches on {min_blocks} problems; "
+                f"{len(medians)} problems have runs"
             )
         test = statistics.friedman(medians.to_numpy())
         return [str(medians.columns[i]) for i in test.order], test
@@ -558,47 +542,48 @@ class SearchStudy:
     def finding(self) -> str:
         """Return in a sentence how the searches differ from the last one in the hypervolume share; see `tests`."""
         tests = self.tests()
-        most = int(tests["runs"].max()) if len(tests) else 0
-        if not most:
-            return "No two searches have runs of the same problem and seed: there is nothing to compare"
-        if len(tests) * 2.0 ** (1 - most) > statistics.LEVEL:
-            return f"{most} runs of each search on each problem: too few to tell a difference"
+        if tests.empty:
+            return (
+                "No two searches have runs of the same problem and seed: "
+                "there is nothing to compare"
+            )
+        n_runs = int(tests["runs"].max())
+        if len(tests) * 2.0 ** (1 - n_runs) > statistics.LEVEL:
+            return f"{n_runs} runs of each search on each problem: too few to tell a difference"
         better, worse, level = ((tests["sign"] == symbol).sum() for symbol in "+−=")
-        against = f"Against {list(self.algorithms)[-1]} in hypervolume share after {self.n_evaluations:,} evaluations"
-        counts = f"{better} better, {worse} worse, {level} undecided"
-        return f"{against}: {counts} (signed-rank test of {most} runs, Holm)"
+        return (
+            f"Against {list(self.algorithms)[-1]} in hypervolume share after "
+            f"{self.n_evaluations:,} evaluations: {better} better, {worse} worse, "
+            f"{level} undecided (signed-rank test of {n_runs} runs, Holm)"
+        )
 
     def sentences(self) -> list[str]:
         """Return what the tests and ranks tell, what the targets are, and on which problems a search was developed."""
-        targets, said = self.targets(), [self.finding()]
+        targets, sentences = self.targets(), [self.finding()]
         with suppress(NoResultsError):
             names, test = self.ranks()
-            ranked = ", ".join(
-                f"{name} {rank:.1f}" for name, rank in zip(names, test.ranks, strict=True)
-            )
-            too_few = test.n_blocks < statistics.FEWEST_BLOCKS
-            few = f"; {test.n_blocks} problems are too few for a test of ranks" * too_few
-            said.append(f"Mean ranks: {ranked}{few}")
+            ranks = zip(names, test.ranks, strict=True)
+            sentence = f"Mean ranks: {', '.join(f'{name} {rank:.1f}' for name, rank in ranks)}"
+            if test.n_blocks < statistics.FEWEST_BLOCKS:
+                sentence += f"; {test.n_blocks} problems are too few for a test of ranks"
+            sentences.append(sentence)
         origins = pd.Series({name: target.origin for name, target in targets.items()})
-        said += [
-            f"{origin}: {', '.join(mine.index)}"
-            for origin, mine in origins.groupby(origins, sort=False)
-        ]
-        empty = sorted(
-            {
-                f"{cell.problem_name}, {cell.algorithm_name}"
-                for cell, run in self.runs().items()
-                if not run.F
-            }
-        )
-        said += [
-            f"Runs without a feasible solution, hence a hypervolume of 0: {'; '.join(empty)}"
-        ] * bool(empty)
-        if "staircase" in self.algorithms and (
-            seen := [name for name in targets if name in SUITES["moerank-6"]]
-        ):
-            said.append(f"Staircase was developed on {', '.join(seen)}")
-        return [f"{sentence}." for sentence in said]
+        for origin, group in origins.groupby(origins, sort=False):
+            sentences.append(f"{origin}: {', '.join(group.index)}")
+        empty = {
+            f"{cell.problem_name}, {cell.algorithm_name}"
+            for cell, run in self.runs().items()
+            if not run.F
+        }
+        if empty:
+            sentences.append(
+                "Runs without a feasible solution, hence a hypervolume of 0: "
+                f"{'; '.join(sorted(empty))}"
+            )
+        developed = [name for name in targets if name in SUITES["moerank-6"]]
+        if "staircase" in self.algorithms and developed:
+            sentences.append(f"Staircase was developed on {', '.join(developed)}")
+        return [f"{sentence}." for sentence in sentences]
 
     def plot(self, name: str = "hypervolume", **options: Any) -> Any:
         """Return the figure "hypervolume", "runtimes", "attainment" or "ranks"; see `moerank.figures.draw_searches`."""
@@ -635,7 +620,7 @@ def named_searches(names: Iterable[str]) -> Searches:
 
 
 def load_suite(
-    names: Iterable[str], data: str | Path | None = None, *, objective: str = "error"
+    names: Iterable[str], data: DataFolder = None, *, objective: str = "error"
 ) -> tuple[dict[str, FeatureSelection], dict[str, Matrix]]:
     """Return the feature selection on the first fold of problems, and reference fronts.
 
@@ -665,12 +650,11 @@ def load_suite(
     (30, (15, 2))
     """
     check_choice(("error", "loss"), objective=objective)
-    stored = json.loads((shipped_folder() / "reference_fronts.json").read_text(encoding="utf-8"))
+    path = shipped_folder() / "reference_fronts.json"
+    fronts = json.loads(path.read_text(encoding="utf-8"))
     stages, references = {}, {}
-    for name in dict.fromkeys(
-        problem for given in names for problem in SUITES.get(given, (given,))
-    ):
-        problem = load_problem(name)
+    problems = chain.from_iterable(SUITES.get(name, (name,)) for name in names)
+    for problem in map(load_problem, dict.fromkeys(problems)):
         train, validation, _ = problem.load_fold(1, data)
         backend, varying = RankRLS().tune(train, validation), varying_in_queries(train)
         train, metric = train.with_features(varying), problem.metric.make()
@@ -678,11 +662,9 @@ def load_suite(
             train, backend, metric, objectives=("features", objective), adaptive=False
         )
         stages[problem.name] = stage
-        if objective == "error" and problem.name in stored:
-            packed = np.array(
-                [list(bytes.fromhex(string)) for string in stored[problem.name]], np.uint8
-            )
-            references[problem.name] = stage.measure(
-                np.unpackbits(packed, axis=1, count=stage.n_var).view(bool)
-            )
+        if objective == "error" and problem.name in fronts:
+            text = b"".join(map(bytes.fromhex, fronts[problem.name]))
+            packed = np.frombuffer(text, np.uint8).reshape(len(fronts[problem.name]), -1)
+            bits = np.unpackbits(packed, axis=1, count=stage.n_var)
+            references[problem.name] = stage.measure(bits.view(bool))
     return stages, references

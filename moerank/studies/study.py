@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any, Self, TypeAlias, TypeVar
@@ -21,9 +20,15 @@ from moerank.identity import digest
 from moerank.mofsrank.settings import Section, refusing
 from moerank.runs.problem import Problem, load_problem, make_problem, with_settings
 from moerank.runs.result import FORMAT, RESULT, Format, Result, Stored, find_result
-from moerank.runs.run_fold import configuration, run_fold
-from moerank.runs.solver import Solver, files_of_code
-from moerank.runs.sources import InMemory
+from moerank.runs.run_fold import run_fold
+from moerank.runs.solver import (
+    GivenSolver,
+    NamedSolver,
+    Solver,
+    configuration,
+    files_of_code,
+)
+from moerank.runs.sources import DataFolder, InMemory
 from moerank.solvers import solvers as solver_table
 from moerank.studies.cells import REMEDY, Store, Work, run_cells
 from moerank.studies.results import Results, results_frame
@@ -41,6 +46,8 @@ class Cell(Work):
     solver: Solver
     seed: int
 
+    outcome = Result
+
     @property
     def label(self) -> str:
         """The name of the cell in messages."""
@@ -55,27 +62,42 @@ class Cell(Work):
 
     def identity(self) -> Json:
         """Return all that can be seen of what determines the result, as plain JSON values."""
-        solver = self.problem.spec(self.solver)
-        return {
-            "format": FORMAT,
-            **configuration(self.problem, self.fold, solver, self.seed, baselines=False),
-        }
+        settings = configuration(self.problem, self.fold, self.solver, self.seed, baselines=False)
+        return {"format": FORMAT, **settings}
 
-    def run(self, data: str | Path | None) -> Result:
+    def check_source(self) -> None:
+        """Refuse a problem or solver that was given as an object, which a folder does not store."""
+        for name, source in (
+            (self.solver.label, self.solver),
+            (self.problem.name, self.problem.data),
+        ):
+            if not source.is_held:
+                raise ValueError(
+                    f"{name} was given as a Python object; pass it to Study again to run it"
+                )
+
+    def run(self, data: DataFolder) -> Result:
         """Run the solver on the fold, with the files in the folder `data`."""
-        run: dict[str, Any] = {"seed": self.seed, "random_state": self.random_state, "data": data}
-        return run_fold(self.problem, self.fold, self.solver, **run, baselines=False)
+        return run_fold(
+            self.problem,
+            self.fold,
+            self.solver,
+            self.seed,
+            random_state=self.random_state,
+            data=data,
+            baselines=False,
+        )
 
     def read(self, path: Path) -> Result:
         """Read the cell's file; raise a ValueError for a result of another cell, as after a renaming."""
-        result = Result.read_file(path, REMEDY)
+        result: Result = super().read(path)
         if digest({"format": FORMAT, **result.configuration}) != self.key:
             raise ValueError(f"{path}: this is not the result of {self.label}{REMEDY}")
         return result
 
 
 # Largest number of cells in a study.
-MOST_CELLS = 10**6
+MAX_CELLS = 10**6
 
 RequestedProblems: TypeAlias = (
     str
@@ -95,36 +117,35 @@ class Grid(Section):
     problems: tuple[Problem, ...]
     solvers: tuple[Solver, ...]
     folds: tuple[Annotated[int, Field(strict=True, ge=1, le=MAX_FOLDS)], ...]
-    seeds: Annotated[int, Field(strict=True, ge=1, le=MOST_CELLS)]
+    seeds: Annotated[int, Field(strict=True, ge=1, le=MAX_CELLS)]
     ablation: dict[str, str] = Field(
         default_factory=dict
     )  # names of its solvers by label, the base first
 
     @model_validator(mode="after")
-    def _has_a_cell_but_not_too_many(self) -> Self:
-        n_drawn = sum(solver.seeded for solver in self.solvers)
-        n_cells = (
-            len(self.problems) * len(self.folds) * (len(self.solvers) + (self.seeds - 1) * n_drawn)
-        )
+    def _check_size(self) -> Self:
+        n_seeded = sum(solver.seeded for solver in self.solvers)
+        n_runs = len(self.solvers) + (self.seeds - 1) * n_seeded
+        n_cells = len(self.problems) * len(self.folds) * n_runs
         if not n_cells:
             raise ValueError(
                 "a study needs a problem, a solver and a fold; moerank solvers lists the solvers"
             )
-        if n_cells > MOST_CELLS:
+        if n_cells > MAX_CELLS:
             raise ValueError(
-                f"a study has at most {MOST_CELLS:,} cells, not {n_cells:,}; divide it into several"
+                f"a study has at most {MAX_CELLS:,} cells, not {n_cells:,}; divide it into several"
             )
         return self
 
     def cells(self) -> list[Cell]:
         """Return all cells, ordered by seed and fold, so that an unfinished study has results for every solver."""
-        drawn = [solver for solver in self.solvers if solver.seeded]
+        seeded = [solver for solver in self.solvers if solver.seeded]
         return [
             Cell(problem, fold, solver, seed)
-            for seed in range(self.seeds if drawn else 1)
+            for seed in range(self.seeds if seeded else 1)
             for fold in self.folds
             for problem in self.problems
-            for solver in (drawn if seed else self.solvers)
+            for solver in (seeded if seed else self.solvers)
         ]
 
 
@@ -133,32 +154,29 @@ def read_problems(requested: RequestedProblems, settings: Mapping[str, object]) 
 
     A mapping gives names, also to data in memory; see `make_problem`. Two different problems must not share a name.
     """
-    if isinstance(requested, str | Path | Problem | RankingData):
-        requested = [requested]
-    named = (
-        requested.items()
-        if isinstance(requested, Mapping)
-        else ((None, given) for given in requested)
-    )
-    problems = [_problem(given, settings, name) for name, given in named]
+    if isinstance(requested, Mapping):
+        problems = [_problem(source, settings, name) for name, source in requested.items()]
+    elif isinstance(requested, str | Path | Problem | RankingData):
+        problems = [_problem(requested, settings)]
+    else:
+        problems = [_problem(source, settings) for source in requested]
     return _distinct(problems, "two problems are called {}; give one of them another name")
 
 
-def read_solvers(requested: RequestedSolvers, **given_as: bool) -> list[Solver]:
+def read_solvers(
+    requested: RequestedSolvers, *, own_goal: bool = False, tune: bool = True
+) -> list[Solver]:
     """Return the requested solvers, see `Study`; two different solvers must not share a name."""
     if isinstance(requested, Mapping):
-        solvers = [_solver(given, name, **given_as) for name, given in requested.items()]
+        pairs = list(requested.items())
+    elif isinstance(requested, Sequence) and not isinstance(requested, str):
+        pairs = [(None, source) for source in requested]
     else:
-        several = (
-            requested
-            if isinstance(requested, Sequence) and not isinstance(requested, str)
-            else [requested]
-        )
-        every = [
-            solver_table() if isinstance(given, str) and given == "all" else (given,)
-            for given in several
-        ]
-        solvers = [_solver(given, None, **given_as) for given in chain.from_iterable(every)]
+        pairs = [(None, requested)]
+    solvers = []
+    for name, source in pairs:
+        sources = solver_table() if isinstance(source, str) and source == "all" else [source]
+        solvers += [_solver(entry, name, own_goal=own_goal, tune=tune) for entry in sources]
     return _distinct(solvers, TWO_SOLVERS)
 
 
@@ -167,22 +185,21 @@ TWO_SOLVERS = "two solvers are called {}; name one of them with solvers={{'a nam
 ProblemOrSolver = TypeVar("ProblemOrSolver", Problem, Solver)
 
 
-def _distinct(things: Iterable[ProblemOrSolver], refusal: str) -> list[ProblemOrSolver]:
+def _distinct(entries: Iterable[ProblemOrSolver], refusal: str) -> list[ProblemOrSolver]:
     """Return the first problem or solver of each name; refuse a different one of the same name."""
-    first: dict[str, tuple[ProblemOrSolver, object]] = {}
-    for thing in things:
-        name, identity = (
-            (thing.name, thing.configuration())
-            if isinstance(thing, Problem)
-            else (thing.label, thing.settings)
-        )
-        if first.setdefault(name, (thing, identity))[1] != identity:
+    names: dict[str, tuple[ProblemOrSolver, object]] = {}
+    for entry in entries:
+        if isinstance(entry, Problem):
+            name, identity = entry.name, entry.configuration()
+        else:
+            name, identity = entry.label, entry.model_dump()
+        if names.setdefault(name, (entry, identity))[1] != identity:
             raise ValueError(refusal.format(name))
-    return [thing for thing, _ in first.values()]
+    return [entry for entry, _ in names.values()]
 
 
 def folds_of(
-    problem: Problem, requested: tuple[int, ...] | None, data: str | Path | None
+    problem: Problem, requested: tuple[int, ...] | None, data: DataFolder
 ) -> tuple[int, ...]:
     """Return the requested folds of a problem, by default all; refuse folds that do not exist."""
     try:
@@ -199,14 +216,14 @@ def check_names(
     folder: Path, grids: list[Grid], problems: Iterable[Problem], solvers: Iterable[Solver]
 ) -> None:
     """Refuse a folder whose study has a different problem or solver with the name of one of these."""
-    other = f"{folder} holds another {{}} {{{{}}}}, with other code or settings; choose another folder or another name"
-    _distinct(
-        [*(problem for grid in grids for problem in grid.problems), *problems],
-        other.format("problem"),
+    refusal = (
+        f"{folder} holds another {{}} {{{{}}}}, with other code or settings; "
+        "choose another folder or another name"
     )
-    _distinct(
-        [*(solver for grid in grids for solver in grid.solvers), *solvers], other.format("solver")
-    )
+    earlier_problems = [problem for grid in grids for problem in grid.problems]
+    earlier_solvers = [solver for grid in grids for solver in grid.solvers]
+    _distinct([*earlier_problems, *problems], refusal.format("problem"))
+    _distinct([*earlier_solvers, *solvers], refusal.format("solver"))
 
 
 class Requests(Stored):
@@ -224,32 +241,49 @@ def read_grids(path: Path) -> list[Grid]:
     return []
 
 
-def _problem(given: Any, settings: Mapping[str, object], name: str | None) -> Problem:
-    if not isinstance(given, str | Path | Problem):
-        if name is None:
-            raise ValueError(
-                "data in memory need a name: problems={'name': (train, validation, test)}"
-            )
-        return make_problem(name, given, settings)
-    problem = (
-        with_settings(given, settings)
-        if isinstance(given, Problem)
-        else load_problem(given, settings)
-    )
+def _problem(source: Any, settings: Mapping[str, object], name: str | None = None) -> Problem:
+    if isinstance(source, str | Path):
+        problem = load_problem(source, settings)
+    elif isinstance(source, Problem):
+        problem = with_settings(source, settings)
+    elif name is not None:
+        return make_problem(name, source, settings)
+    else:
+        raise ValueError("data in memory need a name: problems={'name': (train, validation, test)}")
     return problem if name is None else with_settings(problem, {"name": name})
 
 
-def _solver(given: object, name: str | None = None, **given_as: bool) -> Solver:
-    if isinstance(given, Solver):
-        return given
-    if not isinstance(given, str):
-        return Solver.of(given, name, **given_as)
-    spec = Solver.parse(given)
-    if name not in (None, spec.label):
+def _solver(source: object, name: str | None, *, own_goal: bool, tune: bool) -> Solver:
+    if isinstance(source, NamedSolver | GivenSolver):
+        return source
+    if not isinstance(source, str):
+        return GivenSolver.of(source, name, own_goal=own_goal, tune=tune)
+    solver = NamedSolver.parse(source)
+    if name not in (None, solver.label):
         raise ValueError(
-            f"{given} keeps its name: solvers={{{spec.label!r}: {given!r}}}; an estimator can have any"
+            f"{source} keeps its name: solvers={{{solver.label!r}: {source!r}}}; "
+            "an estimator can have any"
         )
-    return spec
+    return solver
+
+
+def _read_ablation(ablate: Any, *, own_goal: bool, tune: bool) -> dict[str, Solver]:
+    """Return the solvers of an ablation by name, the base first; see `Study`."""
+    if not ablate:
+        return {}
+    sources = ablate if isinstance(ablate, Mapping) else {}
+    solvers = {
+        name: _solver(
+            source, None if isinstance(source, str) else name, own_goal=own_goal, tune=tune
+        )
+        for name, source in sources.items()
+    }
+    labels = {solver.label for solver in solvers.values()}
+    if len(labels) < max(2, len(solvers)):
+        raise ValueError(
+            "ablate needs a base and other solvers: {'base': 'mofsrank', 'without ensemble': …}"
+        )
+    return solvers
 
 
 class Study:
@@ -318,49 +352,39 @@ class Study:
         *,
         folds: int | Iterable[int] | None = None,
         seeds: int = 1,
-        data: str | Path | None = None,
+        data: DataFolder = None,
         settings: Mapping[str, Any] | None = None,
         ablate: Mapping[str, Any] | None = None,
         own: bool = False,
         tune: bool = True,
     ) -> None:
-        check_at_least(1, MOST_CELLS, seeds=seeds)
-        given_as = {"own": own, "tune": tune}
-        asked = (
-            ablate if isinstance(ablate, Mapping) else {} if ablate is None else {"base": ablate}
-        )  # refused below
-        named = [
-            (name, given if isinstance(given, str) else {name: given})
-            for name, given in asked.items()
-        ]
-        parts = [read_solvers(given, **given_as)[0] for _, given in named]
-        ablation = {solver.label: name for solver, (name, _) in zip(parts, named, strict=True)}
-        if parts and len(ablation) < max(2, len(parts)):
-            raise ValueError(
-                "ablate needs a base and other solvers: {'base': 'mofsrank', 'without ensemble': …}"
-            )
-        distinct = tuple(_distinct([*read_solvers(solvers, **given_as), *parts], TWO_SOLVERS))
-        requested = (
-            None if folds is None else tuple(folds) if isinstance(folds, Iterable) else (folds,)
-        )
-        named_folds: dict[tuple[int, ...], list[Problem]] = {}
+        check_at_least(1, MAX_CELLS, seeds=seeds)
+        requested: tuple[int, ...] | None = None
+        if folds is not None:
+            requested = tuple(folds) if isinstance(folds, Iterable) else (folds,)
+        groups: dict[tuple[int, ...], list[Problem]] = {}
         for problem in read_problems(problems, settings or {}):
-            named_folds.setdefault(folds_of(problem, requested, data), []).append(problem)
+            groups.setdefault(folds_of(problem, requested, data), []).append(problem)
+        variants = _read_ablation(ablate, own_goal=own, tune=tune)
+        distinct = _distinct(
+            [*read_solvers(solvers, own_goal=own, tune=tune), *variants.values()], TWO_SOLVERS
+        )
+        ablation = {solver.label: name for name, solver in variants.items()}
         self.out, self.data = Path(out), data
         with refusing(first_mistake):
             self._grids = [
                 Grid(
                     problems=tuple(group),
-                    solvers=distinct,
-                    folds=chosen,
+                    solvers=tuple(distinct),
+                    folds=numbers,
                     seeds=seeds,
                     ablation=ablation,
                 )
-                for chosen, group in (named_folds or {(): []}).items()
+                for numbers, group in (groups or {(): []}).items()
             ]
 
     @classmethod
-    def load(cls, folder: str | Path, data: str | Path | None = None) -> Self:
+    def load(cls, folder: str | Path, data: DataFolder = None) -> Self:
         """Return the study in a folder with all its requests, to report or continue it.
 
         Raises
@@ -440,40 +464,32 @@ class Study:
         """
         with Store(self.out) as store:
             with store.alone(STUDY) as path:
-                stored = read_grids(path)
-                check_names(self.out, stored, self.problems, self.solvers)
-                grids = {grid.model_dump_json(): grid for grid in (*stored, *self._grids)}
-                if len(grids) > len(stored):
+                earlier = read_grids(path)
+                check_names(self.out, earlier, self.problems, self.solvers)
+                grids = {grid.model_dump_json(): grid for grid in (*earlier, *self._grids)}
+                if len(grids) > len(earlier):
                     requests = Requests(format=FORMAT, moerank=VERSION, grids=list(grids.values()))
                     replace_file(path, requests.to_json().encode())
-            cells = self.cells()
-            finished, failed = store.done()
             for remark in self.newer_files():
                 warnings.warn(remark, stacklevel=2)
-            for (
-                cell
-            ) in cells:  # a folder does not store data and solvers that were given as objects
-                is_open = cell.key not in finished and (retry_failed or cell.key not in failed)
-                for name, given in (
-                    (cell.solver.label, cell.solver),
-                    (cell.problem.name, cell.problem.data),
-                ):
-                    if is_open and not given.is_held:
-                        raise ValueError(
-                            f"{name} was given as a Python object; pass it to Study again to run it"
-                        )
-            run: dict[str, Any] = {
-                "workers": workers,
-                "dask": dask,
-                "data": self.data,
-                "retry_failed": retry_failed,
-            }
-            run_cells(store, cells, **run, done=done)
+            states = self.states()
+            for cell, state in states.items():
+                if state == "open" or (retry_failed and state == "failed"):
+                    cell.check_source()
+            run_cells(
+                store,
+                list(states),
+                workers=workers,
+                dask=dask,
+                data=self.data,
+                retry_failed=retry_failed,
+                done=done,
+            )
         remedy = (
-            "Study.failures() returns all of them with tracebacks, and run(retry_failed=True) runs them again; code "
-            "that you have changed needs another name"
+            "Study.failures() returns all of them with tracebacks, and run(retry_failed=True) runs "
+            "them again; code that you have changed needs another name"
         )
-        warn_of_failures(self.failures(), len(cells), remedy)
+        warn_of_failures(self.failures(), len(states), remedy)
         return self
 
     def states(self) -> dict[Cell, str]:
@@ -484,31 +500,36 @@ class Study:
 
     def newer_files(self) -> list[str]:
         """Return sentences on data, and modules of solvers or settings, that changed after results from them."""
-        files: dict[tuple[str, str, int], set[str]] = {}
-        results: dict[
-            tuple[str, str, str], list[float]
-        ] = {}  # the times of those that come from a file
-        for cell in (cell for cell, state in self.states().items() if state == "finished"):
-            written = (self.out / "cells" / f"{cell.key}.json").stat().st_mtime
-            code, data = ("code", cell.solver.label, 0), ("data", cell.problem.name, cell.fold)
-            if code not in files:
-                files[code] = files_of_code(cell.identity())
-            if data not in files:
-                files[data] = set()
-                with suppress(FileNotFoundError):  # whoever has the results need not have the data
-                    files[data] = set(map(str, cell.problem.files(cell.fold, self.data)))
-            for kind, name, file in (
-                (*key[:2], file) for key in (code, data) for file in files[key]
+        sources: dict[tuple[str, str, int], list[Cell]] = {}
+        for cell, state in self.states().items():
+            if state == "finished":
+                sources.setdefault(("code", cell.solver.label, 0), []).append(cell)
+                sources.setdefault(("data", cell.problem.name, cell.fold), []).append(cell)
+        times: dict[tuple[str, str, str], list[float]] = {}
+        for (kind, name, _), cells in sources.items():
+            dates = [(self.out / "cells" / f"{cell.key}.json").stat().st_mtime for cell in cells]
+            for file in (
+                self._data_files(cells[0]) if kind == "data" else files_of_code(cells[0].identity())
             ):
-                results.setdefault((file, kind, name), []).append(written)
+                times.setdefault((file, kind, name), []).extend(dates)
         remarks = []
-        for (file, kind, name), times in results.items():
+        for (file, kind, name), results in times.items():
             changed = last_change(Path(file))
-            if n := sum(changed > time for time in times):
-                where = f"{file} is newer than {n:,} of {len(times):,} results of {name}"
-                remedy = f"Give {name} another name, or choose another folder, to run it again"
-                remarks.append(f"{where}, which may come from older {kind}. {remedy}")
+            n_older = sum(changed > time for time in results)
+            if n_older:
+                remarks.append(
+                    f"{file} is newer than {n_older:,} of {len(results):,} results of {name}, "
+                    f"which may come from older {kind}. Give {name} another name, or choose "
+                    "another folder, to run it again"
+                )
         return remarks
+
+    def _data_files(self, cell: Cell) -> set[str]:
+        """Return the files of data of a cell; none if they are missing, because results need no data."""
+        try:
+            return set(map(str, cell.problem.files(cell.fold, self.data)))
+        except FileNotFoundError:
+            return set()
 
     def results(self) -> Results:
         """Return the results of the finished cells, in the order of the cells."""
@@ -538,23 +559,20 @@ class Study:
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the report of ``moerank report`` as one web page, by default ``report.html`` in the folder."""
-        path, report = (
-            Path(path or self.out / "report.html"),
-            resolve_name("moerank.reports.study_report:Report"),
-        )
-        replace_file(
-            path, resolve_name("moerank.reports.rendering:html_report")(report(self)).encode()
-        )
+        path = Path(path or self.out / "report.html")
+        report = resolve_name("moerank.reports.study_report:Report")(self)
+        html = resolve_name("moerank.reports.rendering:html_report")(report)
+        replace_file(path, html.encode())
         return path
 
 
 def warn_of_failures(failed: Mapping[Any, Json], n_cells: int, remedy: str) -> None:
     """Warn if cells failed, with their number and the error of the first one."""
     if failed:
-        cell = next(iter(failed))
-        first = f"{cell.label}: {failed[cell]['error']}"
+        cell, failure = next(iter(failed.items()))
+        example = f"{cell.label}: {failure['error']}"
         warnings.warn(
-            f"{len(failed):,} of {n_cells:,} cells failed, first {first}. {remedy}", stacklevel=3
+            f"{len(failed):,} of {n_cells:,} cells failed, first {example}. {remedy}", stacklevel=3
         )
 
 

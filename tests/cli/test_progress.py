@@ -1,14 +1,16 @@
 import re
 
 from moerank.cli.progress import CellProgress, StageProgress
-from moerank.runs.solver import Solver
+from moerank.runs.solver import NamedSolver
 from moerank.studies.study import Cell
 
 
 def test_without_a_terminal_each_cell_has_a_line(tiny_problem, monkeypatch, capsys):
     now = 1000.0
     monkeypatch.setattr("moerank.cli.progress.monotonic", lambda: now)
-    cells = [Cell(tiny_problem, fold, Solver(name=name), 0) for name in ("rankrls", "mofsrank") for fold in (1, 2, 3)]
+    cells = [
+        Cell(tiny_problem, fold, NamedSolver(name=name), 0) for name in ("rankrls", "mofsrank") for fold in (1, 2, 3)
+    ]
     states = {cell: "finished" if cell.fold == 1 else "open" for cell in cells}
     with CellProgress(states) as progress:
         for cell in (cells[0], cells[3]):

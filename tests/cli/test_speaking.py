@@ -32,7 +32,7 @@ def test_files_of_others_are_neither_replaced_nor_claimed(command, tmp_path):
     outcome = command("run", "TINY", "--out", "here")
     assert outcome.exit_code == 0
     written = re.search(r"Files in here: (.*?\w+)\s+Next: ", outcome.stdout, re.DOTALL)[1].replace(",", "").split()
-    assert sorted([*written, "decision.json", "notes.txt"]) == sorted(path.name for path in folder.iterdir())
+    assert sorted([*written, "notes.txt"]) == sorted(path.name for path in folder.iterdir())
     for name in ("front.csv", "features.png"):
         other = tmp_path / f"other-{name}"
         other.mkdir()

@@ -18,7 +18,7 @@ from moerank.figures.ranks_of_study import ranks_figure
 from moerank.figures.style import encode, in_style, limits_of, save_figure
 from moerank.rankers.shapes import Shape
 from moerank.runs.problem import Published
-from moerank.runs.solver import Solver
+from moerank.runs.solver import NamedSolver
 from moerank.solvers import FAMILIES, solvers
 from moerank.statistics import friedman
 from moerank.studies.results import NoResultsError, Results
@@ -27,7 +27,7 @@ OF_SOLVERS = [name for name in FIGURES if name != "shapes"]  # which no solver o
 
 
 def relabelled(result, parameters):
-    return replace(result, solver=Solver(name=result.solver, parameters=parameters).label)
+    return replace(result, solver=NamedSolver(name=result.solver, parameters=parameters).label)
 
 
 def draw(name, results, problem, **options):

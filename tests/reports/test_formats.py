@@ -5,7 +5,7 @@ from helpers.changes import replace
 
 from moerank.reports.rendering import latex, latex_report
 from moerank.reports.study_report import p_text
-from moerank.runs.solver import Solver
+from moerank.runs.solver import NamedSolver
 from moerank.studies.results import query_pairs
 
 
@@ -38,7 +38,7 @@ def unescaped(tex):
 
 def test_latex_of_hostile_names_is_balanced(report, tiny_study, report_of):
     specs = [
-        Solver(name=solver.name, parameters={**solver.parameters, "x": "} $ & %\n\\\\"})
+        NamedSolver(name=solver.name, parameters={**solver.parameters, "x": "} $ & %\n\\\\"})
         for solver in tiny_study.solvers
     ]
     labels = dict(zip((solver.label for solver in tiny_study.solvers), specs, strict=True))

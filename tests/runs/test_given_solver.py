@@ -23,7 +23,7 @@ from moerank.rankers import RankingEstimator, RankRLS, RankSVM
 from moerank.runs.problem import load_problem
 from moerank.runs.result import Result
 from moerank.runs.run_fold import run_fold
-from moerank.runs.solver import Solver
+from moerank.runs.solver import GivenSolver, NamedSolver
 from moerank.studies.study import Study
 
 SMALL = {"population": 8, "generations": 3}
@@ -62,9 +62,9 @@ def same(problem, seed):
 
 def test_a_search_is_the_same_by_name_as_an_estimator_and_as_a_function(letor):
     given = [
-        Solver.parse('mofsrank[ensemble=false,feature_selection={"generations":4}]'),
-        Solver.of(MOFSRank(ensemble=False, feature_selection={"generations": 4}), "mine"),
-        Solver.of(same, "made"),
+        NamedSolver.parse('mofsrank[ensemble=false,feature_selection={"generations":4}]'),
+        GivenSolver.of(MOFSRank(ensemble=False, feature_selection={"generations": 4}), "mine"),
+        GivenSolver.of(same, "made"),
     ]
     for seed in (3, 2**31 + 3):  # no other library has larger seeds
         named, *others = (run_fold(letor, 1, solver, random_state=seed, baselines=False) for solver in given)
@@ -81,11 +81,13 @@ def test_estimators_are_tuned_as_names_are(tiny_problem):
     def chosen(solver):
         return run_fold(tiny_problem, 1, solver, baselines=False).best.parameters
 
-    assert chosen("ranksvm-primal") == chosen(Solver.of(RankSVM())) != chosen(Solver.of(RankSVM(), tune=False))
-    assert chosen(Solver.of(RankSVM(C=0.25)))["C"] == 0.25  # what is set stays
-    assert chosen(Solver.of(RankSVM(), tune=False)) == RankSVM().get_params()
+    assert (
+        chosen("ranksvm-primal") == chosen(GivenSolver.of(RankSVM())) != chosen(GivenSolver.of(RankSVM(), tune=False))
+    )
+    assert chosen(GivenSolver.of(RankSVM(C=0.25)))["C"] == 0.25  # what is set stays
+    assert chosen(GivenSolver.of(RankSVM(), tune=False)) == RankSVM().get_params()
     problem = tiny_problem.model_copy(update={"solver": tiny_problem.solver.model_copy(update={"tune": False})})
-    assert run_fold(problem, 1, Solver.of(RankSVM()), baselines=False).best.parameters == RankSVM().get_params()
+    assert run_fold(problem, 1, GivenSolver.of(RankSVM()), baselines=False).best.parameters == RankSVM().get_params()
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,7 @@ def test_another_goal_than_that_of_the_problem_is_refused_by_both_names(given, m
 
 
 def test_what_is_left_open_in_an_inner_search_is_set_too(letor):
-    result = run_fold(letor, 1, Solver.of(Wrapped(MOFSRank(**STAGES, random_state=0))), baselines=False)
+    result = run_fold(letor, 1, GivenSolver.of(Wrapped(MOFSRank(**STAGES, random_state=0))), baselines=False)
     train, vali, _ = letor.load_fold(1)
     inner = MOFSRank(**STAGES, random_state=0, metric=NDCG(10, convention="letor")).fit(train, validation=vali)
     assert np.array_equal(np.flatnonzero(inner.support_), result.best.features)
@@ -159,7 +161,7 @@ def test_evaluations_are_counted_as_asked_for_and_as_trained(algorithm, tiny_pro
         monkeypatch.setattr(stage, "measure", counted)
     repeats = {"population": 8, "generations": 8, "eliminate_duplicates": False, "mutation": 0.02}
     solver = MOFSRank(algorithm=algorithm, feature_selection=repeats, ensemble=False, adaptive_mutation=False)
-    result = run_fold(tiny_problem, 1, Solver.of(solver), random_state=1, baselines=False)
+    result = run_fold(tiny_problem, 1, GivenSolver.of(solver), random_state=1, baselines=False)
     assert result.n_trained == sum(trained) <= result.n_evaluations
     assert (result.n_trained < result.n_evaluations) or algorithm == "staircase"
     for history in result.convergence.values():
@@ -168,9 +170,12 @@ def test_evaluations_are_counted_as_asked_for_and_as_trained(algorithm, tiny_pro
 
 
 def test_a_search_draws_from_the_seed_of_the_cell_unless_it_has_one(tiny_problem):
-    drawn, fixed = Solver.of(MOFSRank(**STAGES, workers=7), "mine"), Solver.of(MOFSRank(**STAGES, random_state=5), "it")
+    drawn, fixed = (
+        GivenSolver.of(MOFSRank(**STAGES, workers=7), "mine"),
+        GivenSolver.of(MOFSRank(**STAGES, random_state=5), "it"),
+    )
     assert drawn.seeded and not fixed.seeded
-    assert Solver.of(MOFSRank(ensemble=False)).label == "MOFSRank"
+    assert GivenSolver.of(MOFSRank(ensemble=False)).label == "MOFSRank"
     first = run_fold(tiny_problem, 1, drawn, random_state=5, baselines=False)
     second = run_fold(tiny_problem, 1, fixed, random_state=6, baselines=False)
     assert [member.weights for member in first.front] == [member.weights for member in second.front]
@@ -183,11 +188,11 @@ def test_a_function_makes_the_solver_of_each_cell(tiny_problem):
         asked.append((problem.name, seed))
         return RankSVM(C=seed)
 
-    result = run_fold(tiny_problem, 1, Solver.of(make, "mine"), random_state=2**31 + 3, baselines=False)
+    result = run_fold(tiny_problem, 1, GivenSolver.of(make, "mine"), random_state=2**31 + 3, baselines=False)
     assert asked == [("tiny", 3)]
     assert result.best.parameters["C"] == 3
     with pytest.raises(ValueError, match="mine must return an estimator with fit, predict and get_params, not 3"):
-        run_fold(tiny_problem, 1, Solver.of(lambda problem, seed: 3, "mine"), baselines=False)
+        run_fold(tiny_problem, 1, GivenSolver.of(lambda problem, seed: 3, "mine"), baselines=False)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +200,7 @@ def test_a_function_makes_the_solver_of_each_cell(tiny_problem):
     [LGBMRanker(n_estimators=3, n_jobs=1, verbose=-1, min_child_samples=2), Ridge(), KNeighborsRegressor(3)],
 )
 def test_rankers_of_other_libraries_use_all_features_and_their_own_parameters(tiny_problem, ranker):
-    result = run_fold(tiny_problem, 1, Solver.of(ranker, "theirs"), baselines=False)
+    result = run_fold(tiny_problem, 1, GivenSolver.of(ranker, "theirs"), baselines=False)
     train, _, test = tiny_problem.load_fold(1)
     group = {"group": np.diff(train.offsets)} if isinstance(ranker, LGBMRanker) else {}
     if group:
@@ -234,7 +239,7 @@ def test_a_module_newer_than_its_results_is_named(tiny_problem, tmp_path, monkey
 )
 def test_what_cannot_be_a_solver_is_refused(given, name, message):
     with pytest.raises(ValueError, match=message):
-        Solver.of(given, name)
+        GivenSolver.of(given, name)
 
 
 MOFS = dict(instance_selection=False, feature_selection=SMALL, ensemble=False)

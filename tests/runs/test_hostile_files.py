@@ -13,7 +13,7 @@ from moerank.checks import toml_value
 from moerank.runs.problem import load_problem
 from moerank.runs.result import Result, read_result
 from moerank.runs.run_fold import run_fold
-from moerank.studies.study import MOST_CELLS, Study
+from moerank.studies.study import MAX_CELLS, Study
 
 EVENTS = ("open", "import", "exec", "compile", "pickle.find_class", "os.system", "subprocess.Popen", "socket.connect")
 
@@ -201,7 +201,10 @@ def test_results_that_have_changed_places_are_refused_by_name(study, tmp_path):
         ({"seeds": 2**63}, "seeds: Input should be less than or equal to 1000000"),
         ({"folds": [0]}, r"folds\.0: "),
         ({"x": 1}, "x: Extra"),
-        ({"solvers": [{"name": "rankrls", "parameters": {"workers": 2}}]}, r"solvers\.0\.parameters: workers belongs"),
+        (
+            {"solvers": [{"name": "rankrls", "parameters": {"workers": 2}}]},
+            r"solvers\.0\.NamedSolver\.parameters: workers belongs",
+        ),
         ({"problems": [{}]}, r"problems\.0\.name: "),
     ],
 )
@@ -232,7 +235,7 @@ def test_more_cells_than_anybody_runs_are_refused_before_they_are_made(tiny_prob
     with pytest.raises(ValueError, match=r"fold must be an integer, not 1\.0"):
         Study([tiny_problem], ["mofsrank"], tmp_path, folds=[1.0])
     assert time.monotonic() - begin < 5
-    allowed = Study([tiny_problem], ["rankrls"], tmp_path, folds=[1], seeds=MOST_CELLS)  # it does not draw
+    allowed = Study([tiny_problem], ["rankrls"], tmp_path, folds=[1], seeds=MAX_CELLS)  # it does not draw
     assert len(allowed.cells()) == 1
 
 
@@ -248,7 +251,7 @@ CHANGES = [
     ("front/0/trees", {"columns": []}, r"front\.0\.trees\."),
     ("front/0/scores/test/MAP", True, r"front\.0\.scores\.test\.MAP: "),
     ("scaling", {"kind": "minmax", "offset": [0.0] * 20, "scale": [0.0] * 20}, ".*offset 0.0 and scale 0.0"),
-    ("format", 3, r"format: Input should be greater than or equal to 7"),
+    ("format", 3, r"format: Input should be greater than or equal to 8"),
 ]
 
 

@@ -11,8 +11,8 @@ from moerank.data import RankingData, load_digits_fold, load_planted_fold, make_
 from moerank.data.folds import deal_queries, split_queries
 from moerank.metrics import MAP, NDCG
 from moerank.runs import sources as module
-from moerank.runs.problem import Problem, load_problem, make_problem, shipped_problems
-from moerank.runs.solver import RUN_ARGUMENTS, Solver
+from moerank.runs.problem import RUN_ARGUMENTS, Problem, load_problem, make_problem, shipped_problems
+from moerank.runs.solver import NamedSolver
 
 VALID = """
 name = "mine"
@@ -233,9 +233,9 @@ def test_what_belongs_to_a_run_is_refused_wherever_a_method_is_described(name, t
     with pytest.raises(ValueError, match=rf"^--set solver\.parameters\.{name}: .*{sentence}"):
         load_problem(path, {f"solver.parameters.{name}": "warm"})
     with pytest.raises(ValueError, match=rf"^solver 'mofsrank\[{name}=1\]': {sentence}"):
-        Solver.parse(f"mofsrank[{name}=1]")
+        NamedSolver.parse(f"mofsrank[{name}=1]")
     with pytest.raises(ValueError, match=sentence):
-        Solver(name="mofsrank", parameters={name: 1})
+        NamedSolver(name="mofsrank", parameters={name: 1})
 
 
 @pytest.mark.parametrize("text", ["x = nan", "x = {y = [1.0, inf]}", "x = 2020-01-01"])
@@ -257,4 +257,4 @@ def test_parameters_that_no_result_could_keep_are_refused(tmp_path, text):
 )
 def test_texts_that_are_no_solver_are_refused(text, message):
     with pytest.raises(ValueError, match=message):
-        Solver.parse(text)
+        NamedSolver.parse(text)

@@ -12,8 +12,8 @@ from moerank.rankers import RankBoost, RankRLS
 from moerank.rankers.lambda_mart import LambdaMART
 from moerank.runs.problem import load_problem, make_problem, with_settings
 from moerank.runs.result import Result, write_result
-from moerank.runs.run_fold import configuration, run_fold
-from moerank.runs.solver import Solver
+from moerank.runs.run_fold import run_fold
+from moerank.runs.solver import NamedSolver, configuration
 
 METRICS = {"NDCG@10": NDCG(10), "MAP": MAP()}
 
@@ -118,7 +118,7 @@ def test_the_configuration_covers_what_the_solver_takes(tiny_problem, tiny_probl
 
     def changes(solver, problem, **settings):
         before, after = (
-            configuration(entry, 1, Solver(name=solver), 0, **settings) for entry in (tiny_problem, problem)
+            configuration(entry, 1, NamedSolver(name=solver), 0, **settings) for entry in (tiny_problem, problem)
         )
         return before != after
 
@@ -155,8 +155,8 @@ def test_selections_have_a_verdict_and_rankers_have_none(tiny_problem_file, part
 def test_an_additive_backend_selects_instances_where_the_solver_asks(parts, solver, settings, selects_instances):
     settings = {"backend.name": "additive", "feature_selection.generations": 1, "ensemble.generations": 1, **settings}
     problem = make_problem("shop", tuple(parts.values()), settings)
-    spec = problem.spec(Solver.parse(solver))
-    assert ("instance_selection" in configuration(problem, 1, spec, 0)) == selects_instances
+    settings = configuration(problem, 1, NamedSolver.parse(solver), 0)
+    assert ("instance_selection" in settings) == selects_instances
     stages = run_fold(problem, solver=solver, baselines=False).convergence
     assert list(stages) == ["instance_selection"] * selects_instances + ["feature_selection", "ensemble"]
     assert len(stages.get("instance_selection", stages["ensemble"]).evaluations) <= 2

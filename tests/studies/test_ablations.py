@@ -8,7 +8,7 @@ from moerank.mofsrank import FeatureSelection, Limits, MOFSRank
 from moerank.rankers import RankRLS
 from moerank.runs.problem import load_problem
 from moerank.runs.run_fold import run_fold
-from moerank.runs.solver import SWITCHES, Solver, ablations
+from moerank.runs.solver import SWITCHES, NamedSolver, ablations
 from moerank.solvers import read_solver
 from moerank.studies.study import Study
 
@@ -66,7 +66,7 @@ def test_the_papers_parts_are_left_out_by_default():
         left_out = [read_solver(text)[1] for text in variants]
         assert left_out == [{"instance_selection": False}, {"adaptive_mutation": False}, {"ensemble": False}]
     twice = ablations("mofsrank[algorithm=staircase[without=restarts]]", ["near mates"])["without near mates"]
-    assert Solver.parse(twice).parameters["algorithm"] == 'staircase[without=["restarts","near mates"]]'
+    assert NamedSolver.parse(twice).parameters["algorithm"] == 'staircase[without=["restarts","near mates"]]'
 
 
 def test_parts_of_a_search_are_refused_by_name(small_stage):

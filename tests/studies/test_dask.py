@@ -2,11 +2,13 @@
 
 import sys
 import time
+from functools import partial
 
 import pytest
 from helpers.dask_processes import WORKER, dask_process
 from helpers.dask_processes import scheduler as scheduler
 
+import moerank as mr
 from moerank.studies.study import Study
 
 distributed = pytest.importorskip("distributed")
@@ -39,6 +41,16 @@ def test_both_workers_take_part_and_change_nothing(cluster, tiny_problem_file, u
         study.run(dask=client.scheduler.address)
     assert {task["worker"] for task in stream.data} == set(client.scheduler_info()["workers"])
     assert finished(study) == finished(Study.load(undisturbed))
+
+
+def test_halves_run_on_both_workers_and_change_nothing(cluster):
+    client, _, _ = cluster
+    train, vali, _ = mr.load_planted_fold(1, n_queries=20, n_documents=8)
+    call = partial(mr.stability, mr.GreedyRankRLS(3), train, vali, pairs=4, size=2)
+    with distributed.get_task_stream(client) as stream:
+        result = call(dask=client.scheduler.address)
+    assert {task["worker"] for task in stream.data} == set(client.scheduler_info()["workers"])
+    assert result == call()
 
 
 def test_a_worker_that_dies_takes_no_cell_with_it(cluster, tiny_problem_file, undisturbed, tmp_path):

@@ -1,6 +1,9 @@
 """Stability against a loop over half-samples, linear programming, enumeration, and planted false features."""
 
 import json
+import subprocess
+import sys
+import time
 from functools import partial
 from itertools import pairwise
 
@@ -19,6 +22,11 @@ from moerank.runs.problem import load_problem
 from moerank.studies.evidence import Stability, expected_false, half_of, stability
 
 ALPHA = 1e-3
+
+
+def starts(folder):
+    """The key of the half that each line of the log of starts names."""
+    return [line.split()[0] for line in (folder / "starts.log").read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +98,7 @@ def test_any_number_of_workers_gives_the_same_result(parts, found):
 
 
 def test_an_interrupted_call_goes_on_where_it_ended(parts, found, tmp_path):
-    call = partial(stability, GreedyRankRLS(5, alpha=ALPHA), *parts[:2], size=3, memo=tmp_path / "memo")
+    call = partial(stability, GreedyRankRLS(5, alpha=ALPHA), *parts[:2], size=3, out=tmp_path)
 
     def interrupt(stage, fraction, text):
         if text == "5 of 12":
@@ -98,11 +106,45 @@ def test_an_interrupted_call_goes_on_where_it_ended(parts, found, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         call(pairs=6, progress=interrupt)
+    assert len(starts(tmp_path)) == 5
     told = []
     assert call(pairs=6, progress=lambda *state: told.append(state)) == found
-    assert [text for *_, text in told] == [f"{half} of 12" for half in range(6, 13)]
-    with pytest.raises(ValueError, match="belongs to another configuration"):
-        call(pairs=6, seed=1)
+    assert [text for *_, text in told] == [f"{half} of 12" for half in range(1, 13)]
+    assert call(pairs=6) == found
+    assert len(set(starts(tmp_path))) == len(starts(tmp_path)) == 12
+    assert call(pairs=1, seed=1) == stability(GreedyRankRLS(5, alpha=ALPHA), *parts[:2], size=3, pairs=1, seed=1)
+    assert len(starts(tmp_path)) == 14  # another seed has other halves
+
+
+RUNNER = """
+import sys, moerank as mr
+train, vali, _ = mr.load_planted_fold(1, n_queries=61, n_documents=8)
+mr.stability(mr.GreedyRankRLS(5, alpha=1e-3), train, vali, size=3, pairs=6, out=sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_two_processes_share_the_halves(parts, found, tmp_path, killed):
+    other = subprocess.Popen([sys.executable, "-c", RUNNER, str(tmp_path)])
+    while other.poll() is None and not (tmp_path / "starts.log").exists():
+        time.sleep(0.01)
+    solver = GreedyRankRLS(5, alpha=ALPHA)
+    end = other.kill if killed else lambda: None
+    assert stability(solver, *parts[:2], size=3, pairs=6, out=tmp_path, progress=lambda *_: end()) == found
+    assert other.wait() == 0 or killed
+    assert len(set(starts(tmp_path))) == 12
+    assert len(starts(tmp_path)) <= 12 + killed  # the half that was under way is begun again
+
+
+def test_what_the_solver_refuses_is_told_and_runs_again(parts, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("out of luck")
+
+    call = partial(stability, GreedyRankRLS(3), *parts[:2], pairs=1, out=tmp_path)
+    with monkeypatch.context() as patch, pytest.raises(ValueError, match=r"half 1: RuntimeError: out of luck"):
+        patch.setattr(GreedyRankRLS, "fit", fail)
+        call()
+    assert call().n_queries == 37
 
 
 def test_a_random_search_draws_anew_for_each_half_and_the_same_for_each_seed(parts):

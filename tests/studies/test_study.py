@@ -15,7 +15,7 @@ import moerank
 from moerank.rankers import RankSVM
 from moerank.runs.result import write_result
 from moerank.runs.run_fold import run_fold
-from moerank.runs.solver import Solver
+from moerank.runs.solver import NamedSolver
 from moerank.solvers import solvers
 from moerank.studies.study import Cell, Study, read_results
 
@@ -42,13 +42,13 @@ def test_cells_are_solvers_times_folds_times_seeds_of_those_that_draw(tiny_probl
 
 
 def test_all_stands_for_the_whole_table(tiny_problem):
-    asked = [Solver(name="fsmrank", parameters={"lambda1": 0.1}), "all"]
+    asked = [NamedSolver(name="fsmrank", parameters={"lambda1": 0.1}), "all"]
     study = Study([tiny_problem], asked, "nowhere", folds=[1])
     assert [solver.label for solver in study.solvers] == ["fsmrank[lambda1=0.1]", *solvers()]
 
 
 def test_all_solvers_of_a_study_draw_alike(tiny_problem):
-    cell = Cell(tiny_problem, 1, Solver(name="mofsrank"), 0)
+    cell = Cell(tiny_problem, 1, NamedSolver(name="mofsrank"), 0)
     same = Study([tiny_problem], ["rankrls", "mofsrank"], "nowhere", folds=[1]).cells()[1]
     assert same == cell
     assert same.random_state == cell.random_state
@@ -59,8 +59,8 @@ def test_all_solvers_of_a_study_draw_alike(tiny_problem):
     ]
     assert len({other.random_state for other in [cell, *others]}) == 4
     for solver in ("mofsrank[ensemble=false]", "mofsrank-paper", "rank-fourier"):
-        assert Cell(tiny_problem, 1, Solver.parse(solver), 0).random_state == cell.random_state
-    others.append(Cell(tiny_problem, 1, Solver(name="mofsrank", parameters={"adaptive_mutation": False}), 0))
+        assert Cell(tiny_problem, 1, NamedSolver.parse(solver), 0).random_state == cell.random_state
+    others.append(Cell(tiny_problem, 1, NamedSolver(name="mofsrank", parameters={"adaptive_mutation": False}), 0))
     assert len({other.key for other in [cell, *others]}) == 5
 
 
@@ -242,6 +242,6 @@ def test_the_label_of_a_solver_reads_back():
         'mofsrank[objectives=["features","error"]]',
         'gas[importance="1"]',
     ):
-        spec = Solver.parse(text)
+        spec = NamedSolver.parse(text)
         assert spec.label == text
-        assert Solver.parse(spec.label) == spec
+        assert NamedSolver.parse(spec.label) == spec
