@@ -1,7 +1,6 @@
 """The commands moerank certify, judge and stability, which tell how far to trust a result."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -170,15 +169,15 @@ def stability_command(
     from moerank.runs.problem import load_problem
     from moerank.studies.evidence import stability as measure
 
-    chosen = load_problem(problem, options.read_settings(set_ or []))
-    out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"
+    task = load_problem(problem, options.read_settings(set_ or []))
+    out = out or Path("results") / f"{task.name}-fold{fold}-stability"
     prepare_folder(out)
-    with interruptible(["moerank", *sys.argv[1:]]):
-        compile_kernels([chosen.backend.name])
+    with interruptible():
+        compile_kernels([task.backend.name])
         with StageProgress() as progress:
             measured = measure(
-                solver or chosen.solver.name,
-                chosen,
+                solver or task.solver.name,
+                task,
                 fold=fold,
                 data=data,
                 size=size,

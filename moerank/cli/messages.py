@@ -6,7 +6,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
@@ -89,9 +89,14 @@ def _sentence(error: Exception) -> str:
     return f"{error.filename}: {error.strerror}" if error.filename else str(error)
 
 
+def command_line(*options: str) -> list[str]:
+    """Return the words of the user's command, with further options."""
+    return ["moerank", *sys.argv[1:], *options]
+
+
 @contextmanager
-def interruptible(again: Sequence[str]) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM raise KeyboardInterrupt, and print the command `again`, which continues the work.
+def interruptible(*options: str) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM raise KeyboardInterrupt, and print the command that continues the work, with `options`.
 
     A second signal ends the process at once. A thread waits for it, because inside a kernel Python raises nothing until
     the kernel returns. Files and memos are valid whenever the process ends. The exit code is 128 plus the number of the
@@ -106,7 +111,8 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
 
     @cache
     def print_once() -> None:
-        notice(f"Interrupted. All finished work is saved; continue with:\n  {shlex.join(again)}")
+        again = shlex.join(command_line(*options))
+        notice(f"Interrupted. All finished work is saved; continue with:\n  {again}")
 
     def end_at_second_signal() -> None:
         begin = None

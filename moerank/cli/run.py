@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from functools import partial
@@ -15,12 +14,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli import options
-from moerank.cli.messages import interruptible, is_quiet, reading, remark, say
+from moerank.cli.messages import command_line, interruptible, is_quiet, reading, remark, say
+from moerank.figures import RUN_FIGURES
+from moerank.solvers import find_backend
 
 if TYPE_CHECKING:
     from moerank.data import RankingData
     from moerank.runs.problem import Problem
     from moerank.runs.result import Result
+    from moerank.runs.solver import NamedSolver
 
 
 FoldNumbers = Annotated[
@@ -106,59 +108,43 @@ def run_command(
     moerank run digits --resume
     moerank run mq2008 --trec
     """
-    command = ["moerank", *sys.argv[1:]]
     is_quiet.set(quiet)
-    with interruptible(command if resume else [*command, "--resume"]):
+    with interruptible(*([] if resume else ["--resume"])):
         from moerank.cli.progress import compile_kernels
-        from moerank.mofsrank.dask_slices import connect
-        from moerank.runs.problem import load_problem
-        from moerank.runs.result import FILES
         from moerank.runs.run_folder import run_folds, write_trec
-        from moerank.runs.solver import NamedSolver
-        from moerank.solvers import find_backend
 
-        chosen = load_problem(problem, options.read_settings(set_ or []))
-        if backend is not None:
-            chosen = chosen.with_backend(backend)
-        find_backend(chosen.backend.name, chosen.backend.parameters)
-        method = NamedSolver.parse(solver or chosen.solver.name)
-        folds = options.fold_numbers(fold) or list(range(1, chosen.n_folds(data) + 1))
-        several = len(folds) > 1
-        tests = _test_parts(chosen, folds, data) if trec else {}
-        name = chosen.name if method.label == chosen.solver.name else f"{chosen.name}-{solver}"
+        task, method = _load(problem, options.read_settings(set_ or []), backend, solver)
+        folds = options.fold_numbers(fold) or list(range(1, task.n_folds(data) + 1))
+        tests = _test_parts(task, folds, data) if trec else {}
+        name = task.name if method.label == task.solver.name else f"{task.name}-{solver}"
         out, folders = _folders(out, name, folds, seed)
         _refuse_foreign({out, *folders.values()}, TREC if trec else ())
-        compile_kernels([chosen.backend.name])
-        with connect(dask) if dask else nullcontext(workers) as evaluators:
-            runs = partial(
-                run_folds,
-                chosen,
-                method,
-                folders,
-                seed,
-                data,
-                resume=resume,
-                again=again,
-                workers=evaluators,
-                say=remark,
-            )
-            is_printed = not (several or as_json or quiet)
-            results = _run_and_draw(runs, folders, is_printed=is_printed, table=table)
+        compile_kernels([task.backend.name])
+        runs = partial(run_folds, task, method, folders, seed, data, resume=resume, again=again)
+        is_printed = len(folders) == 1 and not (as_json or quiet)
+        results = _run_and_draw(runs, folders, dask or workers, is_printed=is_printed, table=table)
         if trec:
             for result in results:
                 write_trec(result, tests[result.fold], folders[result.fold])
-        if several:
-            _show_folds(results, out, as_json=as_json)
-        elif as_json:
-            options.print_json(results[0].model_dump(mode="json"))
-        else:
-            files = sorted([*FILES, FRONT_FIGURE, *(TREC if trec else ())])
-            _end(results[0], out, files, command)
+        _show(results, out, as_json=as_json, trec=trec)
+
+
+def _load(
+    name: str, settings: dict[str, object], backend: str | None, solver: str | None
+) -> tuple[Problem, NamedSolver]:
+    """Return a problem with the settings and the backend of the user, and the solver, after checking the backend."""
+    from moerank.runs.problem import load_problem
+    from moerank.runs.solver import NamedSolver
+
+    problem = load_problem(name, settings)
+    if backend is not None:
+        problem = problem.with_backend(backend)
+    find_backend(problem.backend.name, problem.backend.parameters)
+    return problem, NamedSolver.parse(solver or problem.solver.name)
 
 
 def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
     """Refuse to overwrite files that have the names of a run's files, but come from elsewhere."""
-    from moerank.figures import RUN_FIGURES
     from moerank.runs.result import FILES, RESULT
 
     if any((folder / RESULT).exists() for folder in folders):
@@ -175,23 +161,28 @@ def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
 def _run_and_draw(
     runs: Callable[..., Iterator[Result]],
     folders: Mapping[int, Path],
+    workers: int | str,
     *,
     is_printed: bool,
     table: bool,
 ) -> list[Result]:
-    """Run the folds. Once a result is on disk, print it, with all its sets for `table`, and draw its front."""
+    """Run the folds. Once a result is on disk, print it, with all its sets for `table`, and draw its front.
+
+    `workers` is a number of threads, or the address of a Dask scheduler.
+    """
     from moerank.cli.progress import StageProgress
     from moerank.cli.tables import decision, front_table, output
-    from moerank.figures import RUN_FIGURES
+    from moerank.mofsrank.dask_slices import connect
 
     results: list[Result] = []
-    with reading("data") as status:
+    evaluators = connect(workers) if isinstance(workers, str) else nullcontext(workers)
+    with evaluators as crew, reading("data") as status:
 
         def begin() -> StageProgress:
             status.stop()  # a terminal shows one bar at a time
             return StageProgress()
 
-        for result in runs(progress=begin):
+        for result in runs(workers=crew, progress=begin, say=remark):
             status.stop()
             results.append(result)
             if is_printed and table:
@@ -218,11 +209,20 @@ def _folders(
     out: Path | None, name: str, folds: list[int], seed: int
 ) -> tuple[Path, dict[int, Path]]:
     """Return the folder of the results, and that of each fold."""
-    if len(folds) == 1:
+    if len(set(folds)) == 1:
         out = out or Path("results") / f"{name}-fold{folds[0]}-seed{seed}"
         return out, {folds[0]: out}
     out = out or Path("results") / f"{name}-seed{seed}"
     return out, {fold: out / f"fold{fold}" for fold in folds}
+
+
+def _show(results: list[Result], out: Path, *, as_json: bool, trec: bool) -> None:
+    if len(results) > 1:
+        _show_folds(results, out, as_json=as_json)
+    elif as_json:
+        options.print_json(results[0].model_dump(mode="json"))
+    else:
+        _show_end(results[0], out, trec=trec)
 
 
 def _show_folds(results: list[Result], out: Path, *, as_json: bool) -> None:
@@ -241,20 +241,22 @@ def _show_folds(results: list[Result], out: Path, *, as_json: bool) -> None:
     say(f"Wrote to {out}: {', '.join(f'fold{result.fold}' for result in results)}")
 
 
-def _end(result: Result, out: Path, files: list[str], command: list[str]) -> None:
-    """Print the files and the next command of one fold; if quiet, only the verdict."""
+def _show_end(result: Result, out: Path, *, trec: bool) -> None:
+    """Print the files and the next command of one fold; with --quiet, only the verdict."""
     from moerank.cli.tables import paragraph
+    from moerank.runs.result import FILES
 
+    files = sorted([*FILES, FRONT_FIGURE, *(TREC if trec else ())])
     contents = f"Files in {out}: {', '.join(files)}"
     if not is_quiet.get():
-        say(f"{paragraph(contents)}\n{_next(result, out, command)}")
+        say(f"{paragraph(contents)}\n{_next_step(result, out)}")
     elif result.verdict is not None:
         say(f"{result.verdict.sentence}.")
     else:
         say(contents)
 
 
-def _next(result: Result, out: Path, command: list[str]) -> str:
+def _next_step(result: Result, out: Path) -> str:
     """Return the next command that fits the decision: an export, or another ranker where all features are better."""
     from moerank.cli.tables import paragraph
     from moerank.exports.deployable import obstacles, refused_below_zero
@@ -275,7 +277,7 @@ def _next(result: Result, out: Path, command: list[str]) -> str:
     if decision == "keep" or (rival and decision != "none"):
         if not result.configuration["search"].get("refit"):
             label = "" if rival else "label more queries, or "
-            again = _with_another_ranker(result, out, command)
+            again = _with_another_ranker(result, out)
             return f"  Next: {label}try another ranker:\n  {again}"
         if decision == "keep":
             return "  Next: label more queries"
@@ -290,16 +292,15 @@ def _next(result: Result, out: Path, command: list[str]) -> str:
     return "\n".join([f"  Next: {label}{export}", *remarks])
 
 
-def _with_another_ranker(result: Result, out: Path, command: list[str]) -> str:
+def _with_another_ranker(result: Result, out: Path) -> str:
     """Return the command with the additive ranker, or with LambdaMART where that is better or the former was used."""
     name, option = "additive", "--backend=additive"
-    if (result.verdict and result.verdict.rival) or result.configuration["backend"][
-        "name"
-    ] == "additive":
+    rival = "" if result.verdict is None else result.verdict.rival
+    if rival or result.configuration["backend"]["name"] == "additive":
         name, option = "lambdamart", "--set=search.refit=lambdamart"
     words = [
         word
-        for previous, word in pairwise(["", *command])
+        for previous, word in pairwise(["", *command_line()])
         if "--out" not in (previous, word.partition("=")[0])
     ]
     return shlex.join([*words, option, "--out", f"{out}-{name}"])

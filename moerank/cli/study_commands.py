@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -82,7 +81,7 @@ def study_command(
     moerank study planted --solvers mofsrank --set ensemble.generations=50 --quiet
     """
     is_quiet.set(quiet)
-    with interruptible(["moerank", *sys.argv[1:]]):
+    with interruptible():
         from moerank.runs.solver import ablations
         from moerank.studies.study import Study
 

@@ -14,7 +14,7 @@ from moerank.cli.messages import REPEATED
 INSIDE = """
 import hashlib, sys
 from moerank.cli.messages import interruptible
-with interruptible(["moerank", "run", "digits", "--resume"]):
+with interruptible("--resume"):
     print("begun", flush=True)
     sys.stdout.write("kept")
     hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)
@@ -25,7 +25,7 @@ with interruptible(["moerank", "run", "digits", "--resume"]):
 def test_a_second_signal_ends_a_command_whose_main_thread_is_inside_a_kernel(number):
     """The function of OpenSSL takes minutes. Like a kernel it hears no signal, and holds no lock of the interpreter."""
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    words = [sys.executable, "-c", INSIDE]
+    words = [sys.executable, "-c", INSIDE, "run", "digits"]
     with subprocess.Popen(words, env=buffered, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "begun\n"
         for n_signals in (0, 2, 1):  # `timeout` sends two at once
@@ -48,7 +48,7 @@ def test_a_search_that_keeps_what_it_has_after_an_interrupt_goes_on():
     """As that of the best subsets does; `timeout` sends its signal twice."""
     code = (
         "import signal, time\nfrom moerank.cli.messages import interruptible\n"
-        "with interruptible(['moerank', 'run', 'digits']):\n"
+        "with interruptible():\n"
         "    try:\n        signal.raise_signal(signal.SIGINT)\n"
         "    except KeyboardInterrupt:\n        signal.raise_signal(signal.SIGINT)\n"
         "    time.sleep(0.1)\n    print('ended')\n"
