@@ -1,13 +1,14 @@
-"""Compiler of the kernels, at their first call or before; numba's cache keeps the machine code on disk.
+"""Compiler of the kernels, at their first call or before; numba's cache files keep the machine code on disk.
 
-Four behaviours of that cache do not suit code that several processes share. So here
+Several processes share this code. So here
 
-* functions have random numbers. Machine code is linked by names with these numbers, and each process would count from
-  1: code of two processes could have one name for different functions, of which the linker would take the first;
-* a folder has a digest of all kernels' sources in its name. numba looks only at the file of a function to see whether
-  its code is stale, but the code contains the functions that it calls, too;
-* only folders in which nobody else can write are trusted, because the files are pickles. numba uses only folders that
-  it can write to itself, but here everybody can use folders that root has filled;
+* the functions in a kernel have random numbers. numba counts them from 1 in each process, and links machine code by
+  names with these numbers: code of two processes could have one name for different functions, of which the linker would
+  take the first;
+* the name of a folder contains a digest of the sources of all kernels. The code of a kernel contains the functions that
+  it calls, so it is stale when any of them changes;
+* code is loaded only from folders in which nobody else can write, because the files are pickles. Everybody can use a
+  folder that root has filled;
 * one process writes at a time. numba names a file by the next free number of an index, which two may read at once.
 
 ``signatures.json`` records which kernels are called, and how: "front" by `moerank run digits` and `moerank run shop`,
@@ -25,7 +26,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import BrokenExecutor, wait
+from concurrent.futures import BrokenExecutor, as_completed
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
 from hashlib import blake2b
@@ -41,8 +42,11 @@ import numba
 import numpy as np
 from filelock import FileLock
 from numba.core.bytecode import FunctionIdentity
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
+from numba.core.caching import IndexDataCacheFile, NullCache
+from numba.core.compiler import CompileResult
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
+from numba.core.sigutils import normalize_signature
 from platformdirs import user_cache_path
 
 from moerank.files import is_private
@@ -53,39 +57,23 @@ Entry: TypeAlias = tuple[str, str, float]
 
 HERE = Path(__file__).resolve().parent
 _SOURCES = b"".join(path.read_bytes() for path in sorted(HERE.glob("*.py")))
-STAMP = blake2b(
-    f"{numba.__version__} {llvmlite.__version__} ".encode() + _SOURCES, digest_size=6
-).hexdigest()
+_VERSIONS = f"{numba.__version__} {llvmlite.__version__} ".encode()
+STAMP = blake2b(_VERSIONS + _SOURCES, digest_size=6).hexdigest()
 
 GROUPS = ("front", "pairs", "steps", "others")
 RECORDED = HERE / "signatures.json"
-
-# Seconds between two looks at the progress.
-REFRESH = 0.1
 
 # Errors of a file that a power cut has shortened.
 DAMAGED = (EOFError, UnpicklingError)
 
 
-def _number_functions_anew() -> None:
-    start = int.from_bytes(os.urandom(6), "little")
-    FunctionIdentity._unique_ids = itertools.count(
-        10**15 + start
-    )  # all numbers have as many digits
-
-
-_number_functions_anew()
-os.register_at_fork(after_in_child=_number_functions_anew)
-
-
 def kernel(function: F) -> F:
     """Compile `function` with numba when it is called, without the interpreter lock, and keep the code on disk."""
-    dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True)(
-        function
-    )  # wrappers for C would take a tenth longer
-    dispatcher.__class__ = Kernel
+    # Wrappers for C would take a tenth longer.
+    options = {"nopython": True, "nogil": True, "no_cfunc_wrapper": True, "boundscheck": None}
+    dispatcher: Any = Kernel(function, targetoptions=options)
     dispatcher._cache = KernelCache(function)
-    return dispatcher
+    return dispatcher  # type: ignore[no-any-return]
 
 
 class Kernel(CPUDispatcher):  # type: ignore[misc]
@@ -103,55 +91,44 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
                 raise KeyboardInterrupt from None
             raise
 
+    def compile(self, sig: Any) -> Any:
+        """Load or compile the code for the types of a call; its functions have random numbers of equal length."""
+        with global_compiler_lock:
+            numbers = FunctionIdentity._unique_ids
+            start = 10**20 + int.from_bytes(os.urandom(8), "little")
+            FunctionIdentity._unique_ids = itertools.count(start)
+            try:
+                return super().compile(sig)
+            finally:
+                FunctionIdentity._unique_ids = numbers
+
 
 class KernelCache(NullCache):  # type: ignore[misc]
-    """numba's caches of a kernel in several folders: code is loaded from any, and saved in the first writable one."""
+    """numba's files for the code of a kernel, in each of our folders; the last one is written."""
 
     def __init__(self, function: Callable[..., object]) -> None:
-        self._caches = [_cache_in(folder)(function) for folder in _folders()]
+        name = f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}"
+        self.files = [IndexDataCacheFile(str(folder), name, STAMP) for folder in _folders()]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled code of a signature; None if it is not on disk."""
-        for each in self._caches:
+        """Return the compiled code for the types of a call; None if it is not on disk."""
+        target_context.refresh()
+        for files in self.files:
             with suppress(OSError, *DAMAGED):
-                if (code := each.load_overload(sig, target_context)) is not None:
-                    return code
+                code = files.load((sig, target_context.codegen().magic_tuple()))
+                if code is not None:
+                    return CompileResult._rebuild(target_context, *code)
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep the compiled code of a signature, if possible."""
-        for each in self._caches:
-            with suppress(OSError), FileLock(Path(each.cache_path, "lock"), mode=0o644):
-                try:
-                    each.save_overload(sig, data)
-                except DAMAGED:
-                    each.flush()
-                return
-
-
-class _Folder:
-    """Tells numba where to keep code, and the stamp by which code is stale."""
-
-    def __init__(self, path: Path) -> None:
-        self.get_cache_path = path.__str__
-        self.get_source_stamp = STAMP.__str__
-        self.get_disambiguator = "".__str__
-        self.ensure_cache_path = bool  # numba would ask whether it can write
-
-    def from_function(self, *function: object) -> _Folder:
-        """Return this folder for every function."""
-        return self
-
-
-@cache
-def _cache_in(folder: Path) -> type:
-    """Return the class of numba's caches in a folder."""
-    own = {
-        "_locator_classes": [_Folder(folder)],
-        "check_cachable": lambda self, code: not code.library.has_dynamic_globals,
-    }
-    files = type("Files", (CompileResultCacheImpl,), own)
-    return type("Cache", (FunctionCache,), {"_impl_class": files})
+        """Store the compiled code for the types of a call, if possible."""
+        if not self.files or data.library.has_dynamic_globals:
+            return
+        with suppress(OSError), FileLock(_folders()[-1] / "lock", mode=0o644):
+            try:
+                self.files[-1].save((sig, data.codegen.magic_tuple()), data._reduce())
+            except DAMAGED:
+                self.files[-1].flush()
 
 
 @cache
@@ -160,17 +137,20 @@ def _folders() -> list[Path]:
 
     One is below ``NUMBA_CACHE_DIR``, one beside the sources, one in the user's cache, and one for temporary files.
     """
-    name = f"kernels-{blake2b(str(HERE).encode(), digest_size=8).hexdigest()}"
-    chosen = [Path(numba.config.CACHE_DIR)] if numba.config.CACHE_DIR else []
+    installation = blake2b(f"{HERE} {sys.version}".encode(), digest_size=8).hexdigest()
+    name = f"kernels-{installation}"
     # Windows has no user ids, but a folder for temporary files for each user.
     temporary = Path(tempfile.gettempdir(), f"moerank-{getattr(os, 'geteuid', int)()}")
+    parents = [HERE / "__pycache__", user_cache_path("moerank"), temporary]
+    if numba.config.CACHE_DIR:
+        parents.insert(0, Path(numba.config.CACHE_DIR))
     private: list[Path] = []
-    for parent in (*chosen, HERE / "__pycache__", user_cache_path("moerank"), temporary):
+    for parent in parents:
         folder = parent.absolute() / f"{name}-{STAMP}"
         with suppress(OSError):
             if not folder.exists():
                 folder.mkdir(parents=True)
-                for stale in set(folder.parent.glob(f"{name}-*")) - {folder}:
+                for stale in set(parent.glob(f"{name}-*")) - {folder}:
                     rmtree(stale, ignore_errors=True)
             if is_private(folder):
                 private.append(folder)
@@ -185,17 +165,17 @@ def _folders() -> list[Path]:
 
 
 def read_only(array: A) -> A:
-    """Return a view for reading alone: kernels would be compiled for arrays of both kinds."""
+    """Return a read-only view: kernels would be compiled for writable arrays as well."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def is_on_disk(function: Callable[..., object], types: object = None) -> bool:
-    """Whether machine code of a kernel for some types of arguments is on disk; without `types`, for any."""
-    for each in function._cache._caches:  # type: ignore[attr-defined]
+    """Return whether code of a kernel for the types of a call is on disk; without `types`, for any."""
+    for files in function._cache.files:  # type: ignore[attr-defined]
         with suppress(OSError, *DAMAGED):
-            if any(types in (None, key[0]) for key in each._cache_file._load_index()):
+            if any(types in (None, signature) for signature, _ in files._load_index()):
                 return True
     return False
 
@@ -219,21 +199,14 @@ def compile_ahead(
 
     pool = ProcessPoolExecutor(n_processes, initializer=end_with, initargs=(os.getpid(),))
     try:
-        costs = {}
-        with suppress(
-            OSError, BrokenExecutor
-        ):  # no process can be started: each kernel is compiled when it is called
+        # Where no process can be started, each kernel is compiled when it is called.
+        with suppress(OSError, BrokenExecutor), progress() as report:
             costs = {
                 pool.submit(_compile, name, types): seconds for name, types, seconds in entries
             }
-        with progress() as report:
-            left = set(costs)
-            while left:
-                left = wait(left, REFRESH).not_done
-                report(
-                    sum(seconds for future, seconds in costs.items() if future not in left)
-                    / sum(costs.values())
-                )
+            for _ in as_completed(costs):
+                finished = sum(seconds for future, seconds in costs.items() if future.done())
+                report(finished / sum(costs.values()))
     finally:
         with suppress(OSError):
             pool.shutdown(kill_workers=True)
@@ -242,9 +215,13 @@ def compile_ahead(
 def missing(groups: Iterable[str]) -> list[Entry]:
     """Return the entries of some groups whose kernels are not on disk, the slowest first."""
     recorded = json.loads(RECORDED.read_text())
-    entries = (entry for group in groups for entry in recorded[group])
-    left = [entry for entry in entries if not is_on_disk(_kernel(entry[0]), _types(entry[1]))]
-    return sorted(left, key=lambda entry: -entry[2])
+    entries = [
+        (name, types, seconds)
+        for group in groups
+        for name, types, seconds in recorded[group]
+        if not is_on_disk(_kernel(name), _types(types))
+    ]
+    return sorted(entries, key=lambda entry: -entry[2])
 
 
 def end_with(parent: int) -> None:
@@ -263,7 +240,8 @@ def _compile(name: str, types: str) -> None:
 
 
 def _types(text: str) -> object:
-    return eval(text, dict(vars(numba.types)))  # of our own file
+    """Return the types of arguments that numba writes as this text."""
+    return normalize_signature(text)[0]
 
 
 def _kernel(name: str) -> Any:
