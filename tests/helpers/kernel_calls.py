@@ -13,7 +13,6 @@ import sys
 import tempfile
 import warnings
 
-import numba
 import numpy as np
 
 import moerank as mr
@@ -100,7 +99,7 @@ def seconds(name, types):
 def is_plain(types):
     """Whether the types can be read; those of named tuples and functions cannot."""
     try:
-        return bool(eval(types, dict(vars(numba.types))))
+        return bool(compiled._types(types))
     except (SyntaxError, NameError, TypeError):
         return False
 
