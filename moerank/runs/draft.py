@@ -3,7 +3,7 @@
 import re
 import tomllib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -236,10 +236,7 @@ def draft_problem(
         raise FileNotFoundError(
             f"there is no table {path}; give a CSV or Parquet file, or a folder with such files"
         )
-    columns = {name: _Column(column) for name, column in tables.sample_table(part).items()}
-    for name in (label, query, *exclude):
-        if name is not None and name not in columns:
-            raise ValueError(f"{part}: {unknown('column', name, list(columns))}")
+    columns = _read_columns(part, (label, query, *exclude))
     recorded = tables.table_reader(part).roles(part)
     label, label_reason = _known(label, recorded.get("label")) or _guess_label(part, columns)
     rest = {name: column for name, column in columns.items() if name != label}
@@ -270,6 +267,15 @@ def draft_problem(
         gaps=tuple(name for name in features if columns[name].is_missing.any()),
         labels=labels,
     )
+
+
+def _read_columns(path: Path, names: Iterable[str | None]) -> dict[str, _Column]:
+    """Return the first values of all columns; refuse names that no column has."""
+    columns = {name: _Column(column) for name, column in tables.sample_table(path).items()}
+    for name in names:
+        if name is not None and name not in columns:
+            raise ValueError(f"{path}: {unknown('column', name, list(columns))}")
+    return columns
 
 
 def _known(argument: str | None, recorded: str | None) -> tuple[str, str] | None:

@@ -355,7 +355,7 @@ class Problem(Section):
         _ = train.is_extreme  # of raw values
         return change_parts(parts, fit_scaling(train, self.data.normalize).apply), limits
 
-    def search_settings(self, stages: Container[str] = STAGES) -> Parameters:
+    def search_settings(self, stages: Container[str]) -> Parameters:
         """Return the settings of the search, and those of these stages, by argument name."""
         settings = self.search.model_dump()
         for stage in STAGES:

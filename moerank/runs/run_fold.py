@@ -43,7 +43,7 @@ from moerank.rankers.population import batch_of
 from moerank.rankers.shapes import shapes_of
 from moerank.runs.problem import Problem
 from moerank.runs.result import Convergence, Member, Result, Scores, Times
-from moerank.runs.solver import RunArguments, Solver, as_solver, configuration
+from moerank.runs.solver import NamedSolver, RunArguments, Solver, configuration
 from moerank.runs.sources import DataFolder
 from moerank.solvers import make_backend
 from moerank.statistics import mean_interval
@@ -118,7 +118,7 @@ class Prepared:
     searched_by: str  # the name of a metric
     box: dict[str, tuple[float, float]]  # the bounds of each objective
     measure: Measure
-    baselines: Sequence[Member]
+    baselines: list[Member]
 
 
 def run_fold(
@@ -173,7 +173,7 @@ def run_fold(
         If data are missing or malformed, or a name or parameter does not exist.
     """
     report = progress or silent
-    solver = as_solver(solver)
+    solver = NamedSolver.parse(solver) if isinstance(solver, str) else solver
     settings = configuration(problem, fold, solver, seed, baselines=baselines)
     random_state = seed if random_state is None else random_state
     run = RunRequest(problem, fold, solver, seed, random_state, settings, report)
@@ -192,7 +192,7 @@ def run_fold(
                 stage, fraction, STAGE_TEXTS[stage].format(number)
             ),
             limits=loaded.limits,
-            settings=problem.search_settings(settings),
+            search_settings=problem.search_settings(settings),
         )
         prepared = _prepare(run, loaded, arguments, with_baselines=baselines)
         estimator, times = _train(run, loaded, prepared.estimator)
@@ -249,7 +249,7 @@ def _prepare(
 ) -> Prepared:
     """Make the estimator of a run, and measure the baselines."""
     problem, train = run.problem, loaded.parts["train"]
-    metric, objectives = arguments.metric, arguments.settings["objectives"]
+    metric, objectives = arguments.metric, arguments.search_settings["objectives"]
     estimator = run.solver.make(problem, arguments)
     if run.solver.has_own_goal:
         parameters = estimator.get_params(deep=False)
@@ -332,7 +332,7 @@ def _measure(
         front=front,
         chosen=index,
         shapes=list(shapes_of(front[index].trees, train)),
-        baselines=list(prepared.baselines),
+        baselines=prepared.baselines,
         convergence={stage: _convergence(table) for stage, table in history.items()},
         n_evaluations=int(getattr(estimator, "n_evaluations_", 0)),
         n_trained=int(getattr(estimator, "n_trained_", 0)),
@@ -492,12 +492,12 @@ def _columns(
 def every_metric(metric: Metric) -> list[Metric]:
     """Return NDCG and precision at each of the ranks 1 to 10, MAP and MeanNDCG, with the conventions of `metric`."""
     gains = metric if isinstance(metric, NDCG | MeanNDCG) else MeanNDCG()
-    ndcg = partial(NDCG, gain=gains.gain, convention=gains.convention, discount=gains.discount)
+    conventions = {name: getattr(gains, name) for name in ("gain", "convention", "discount")}
+    ndcg = partial(NDCG, **conventions)
     if isinstance(metric, NDCG):
         ndcg = partial(ndcg, short_queries=metric.short_queries)
     ranks = range(1, MAX_RANK + 1)
-    mean_ndcg = MeanNDCG(gain=gains.gain, convention=gains.convention, discount=gains.discount)
-    return [*(ndcg(k) for k in ranks), *(Precision(k) for k in ranks), MAP(), mean_ndcg]
+    return [*map(ndcg, ranks), *map(Precision, ranks), MAP(), MeanNDCG(**conventions)]
 
 
 def measured_baselines(

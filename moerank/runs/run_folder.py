@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from math import isfinite
 from pathlib import Path
@@ -74,15 +74,13 @@ def run_folds(
         finished[fold] = _finished(folder, configuration(problem, fold, solver, seed))
     for fold, folder in folders.items():
         result = None if again else finished[fold]
-        if result is not None and not resume:
-            date = (folder / RESULT).stat().st_mtime
-            is_older = any(last_change(path) > date for path in problem.files(fold, data))
-            if is_older or result.versions["moerank"] != VERSION:
-                say(
-                    f"{folder} holds a run on older data or by another version of moerank; "
-                    "running it again"
-                )
-                result = None
+        files = problem.files(fold, data)
+        if result is not None and not resume and _is_outdated(result, folder, files):
+            say(
+                f"{folder} holds a run on older data or by another version of moerank; "
+                "running it again"
+            )
+            result = None
         if result is not None:
             say(f"{folder} already holds the finished run (--again repeats it)")
             if not all((folder / name).exists() for name in FILES):
@@ -108,6 +106,12 @@ def run_folds(
         for memo in unfinished(folder):
             memo.unlink(missing_ok=True)
         yield result
+
+
+def _is_outdated(result: Result, folder: Path, files: Iterable[Path]) -> bool:
+    """Whether a finished run is older than its files, or by another version of moerank."""
+    date = (folder / RESULT).stat().st_mtime
+    return result.versions["moerank"] != VERSION or any(last_change(file) > date for file in files)
 
 
 def _start_anew(folder: Path, say: Callable[[str], object]) -> None:

@@ -57,13 +57,12 @@ class RunArguments:
     resume: bool
     progress: SearchProgress
     limits: Parameters
-    settings: Parameters  # of the search and of its stages
+    search_settings: Parameters  # with those of its stages
     tune: bool = False  # the backend is tuned already
 
     def offers(self, names: Container[str]) -> Parameters:
         """Return the arguments with these names, those of the settings and each limit among them."""
-        arguments = {**vars(self), **self.settings, **self.limits}
-        del arguments["settings"]
+        arguments = {**vars(self), **self.search_settings, **self.limits}
         return {name: value for name, value in arguments.items() if name in names}
 
 
@@ -209,9 +208,8 @@ class GivenSolver(BaseModel):
     @property
     def seeded(self) -> bool:
         """Whether the result depends on the seed: always for a function, else if the random state is None."""
-        if "function" in self.description:
-            return True
-        return self.description["parameters"].get("random_state", 0) is None
+        parameters = self.description.get("parameters", {"random_state": None})
+        return parameters.get("random_state", 0) is None
 
     @property
     def is_held(self) -> bool:
@@ -266,17 +264,12 @@ class GivenSolver(BaseModel):
             if name.rpartition("__")[2] == "metric" and value is None:
                 offered[name] = arguments.metric
             if name.rpartition("__")[2] == "objectives" and value == FRONT:
-                offered[name] = arguments.settings["objectives"]
+                offered[name] = arguments.search_settings["objectives"]
         fixed |= {name: offered[name] for name in SET_BY_RUN if name in offered}
         return with_features(estimator.set_params(**merged_tables(offered, fixed)))
 
 
 Solver: TypeAlias = NamedSolver | GivenSolver
-
-
-def as_solver(solver: Solver | str) -> Solver:
-    """Return a solver, read from the form of the command line if it is a text."""
-    return NamedSolver.parse(solver) if isinstance(solver, str) else solver
 
 
 def configuration(

@@ -1,6 +1,7 @@
 """Evidence for a selection: certificates of a front, and how often halves of the queries select each feature."""
 
 import warnings
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import count
@@ -12,7 +13,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from moerank.arrays import Integers, Mask
+from moerank.arrays import Integers, Mask, Vector
 from moerank.checks import Parameters, check_at_least, check_share
 from moerank.data import RankingData
 from moerank.data.folds import Draws, of_queries
@@ -93,9 +94,7 @@ def _settings(result: Result) -> tuple[Problem, RankRLS, bool]:
     """
     settings = result.configuration
     sections = {
-        name: settings[name]
-        for name in ("features", "metric", "backend")
-        if settings.get(name) is not None
+        name: settings[name] for name in ("features", "metric", "backend") if name in settings
     }
     problem = Problem.model_validate({"name": result.problem, "data": settings["data"], **sections})
     backend = make_backend(problem.backend.name, **problem.backend.parameters)
@@ -376,10 +375,7 @@ def stability(
     halves = [Half(cell, half, description) for half in range(2 * pairs)]
     with TemporaryDirectory() if out is None else nullcontext(out) as folder:
         selections = _run_halves(halves, Store(folder), workers, dask, data, progress or silent)
-    n_selected = np.zeros(queries.n_features)
-    for selection in selections.values():
-        small = [member for member in selection.features if len(member) <= size + included.sum()]
-        n_selected[max(small, key=len, default=[])] += 1
+    max_size = size + int(included.sum())
     return Stability(
         solver=method.label,
         data=queries.name,
@@ -390,7 +386,7 @@ def stability(
         seed=seed,
         threshold=threshold,
         size=size,
-        frequency=(n_selected / len(halves)).tolist(),
+        frequency=_frequency(selections, max_size, queries.n_features).tolist(),
         counted=counted.tolist(),
         bound=expected_false(size, len(counted), threshold),
     )
@@ -431,6 +427,15 @@ def _counted(queries: RankingData, included: Mask) -> Integers:
     return counted
 
 
+def _frequency(selections: Sequence[Selections], max_size: int, n_features: int) -> Vector:
+    """Return the share of the halves whose largest member with at most `max_size` features has each feature."""
+    n_selected = np.zeros(n_features)
+    for selection in selections:
+        small = [member for member in selection.features if len(member) <= max_size]
+        n_selected[max(small, key=len, default=[])] += 1
+    return n_selected / len(selections)
+
+
 def _run_halves(
     halves: list[Half],
     store: Store,
@@ -438,7 +443,7 @@ def _run_halves(
     dask: str | None,
     data: DataFolder,
     report: Progress,
-) -> dict[Half, Selections]:
+) -> list[Selections]:
     """Run the halves that are not finished, and return the selections of all; refuse what the solver refuses."""
     n_done = count(1)
 
@@ -454,4 +459,4 @@ def _run_halves(
     if failures:
         half, failure = next(iter(failures.items()))
         raise ValueError(f"{half.label}: {failure['error']}")
-    return store.results(halves)
+    return list(store.results(halves).values())

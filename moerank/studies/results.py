@@ -19,6 +19,9 @@ from moerank.runs.result import Result, Scores
 # The results of a solver on a problem by fold, one for each seed.
 Runs: TypeAlias = dict[int, list[Result]]
 
+# A function of a run, such as one of its numbers.
+ValueOfRun: TypeAlias = Callable[[Any], Any]
+
 
 class NoResultsError(ValueError):
     """A study has no result of the requested kind."""
@@ -325,12 +328,12 @@ def mean_by_size(
     )
 
 
-def _mean_over_folds(folds: Mapping[int, Sequence[Any]], value: Callable[[Any], Any]) -> Any:
+def _mean_over_folds(folds: Runs, value: ValueOfRun) -> Any:
     """Return the mean of a value of each run over seeds, then over folds."""
     return np.mean([_mean(runs, value) for runs in folds.values()], axis=0)
 
 
-def _mean(runs: Sequence[Any], value: Callable[[Any], Any]) -> Any:
+def _mean(runs: Sequence[Result], value: ValueOfRun) -> Any:
     return np.mean([value(run) for run in runs], axis=0)
 
 
