@@ -142,6 +142,11 @@ def expected_false(size: int, n_features: int, threshold: float) -> float:
     return size**2 / (n_features * (2 * threshold - 1))
 
 
+def _largest_size(n_features: int, threshold: float) -> int:
+    """Return the largest size at which `expected_false` is at most one, but at least one."""
+    return max(1, floor(sqrt((2 * threshold - 1) * n_features) + SAME))
+
+
 class Stability(Stored):
     """How often halves of the training queries select each feature.
 
@@ -360,16 +365,14 @@ def stability(
     >>> [result.feature_names[feature] for feature in result.selected]
     ['relevant 4']
     """
-    _check_threshold(threshold)
-    check_at_least(1, pairs=pairs, workers=workers)
-    check_at_least(0, seed=seed)
+    _check(threshold, pairs, workers, seed)
     problem = _as_problem(train, validation)
     [method] = read_solvers(solver, own_goal=True, tune=False)
     (queries, held_out, _), limits = problem.load_limited_fold(fold, data)
     included = _included(method, limits, queries)
     counted = _counted(queries, included)
     check_at_least(1, len(counted), or_none=True, size=size)
-    size = size or max(1, floor(sqrt((2 * threshold - 1) * len(counted)) + SAME))
+    size = size or _largest_size(len(counted), threshold)
     cell = Cell(problem, fold, method, seed)
     description = {"halves of": cell.identity(), "data": identify([queries, held_out])}
     halves = [Half(cell, half, description) for half in range(2 * pairs)]
@@ -392,8 +395,10 @@ def stability(
     )
 
 
-def _check_threshold(threshold: float) -> None:
+def _check(threshold: float, pairs: int, workers: int, seed: int) -> None:
     check_share(threshold=threshold)
+    check_at_least(1, pairs=pairs, workers=workers)
+    check_at_least(0, seed=seed)
     if threshold <= 0.5:
         raise ValueError(
             f"threshold is {threshold:g}; it must be above 1/2, because the bound needs that"
