@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from pydantic import (
@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from moerank.arrays import Floats, Integers, Mask
-from moerank.checks import PLAIN_NAME, Parameters, first_mistake, plain_name, toml_value
+from moerank.checks import PLAIN_NAME, first_mistake, plain_name, toml_value
 from moerank.data.preparation import FittedScaling, Scaling
 from moerank.files import read_toml
 from moerank.rankers.model import Forest, Model
@@ -68,10 +68,6 @@ class DeployableModel:
         Descriptions of the features in the target.
     negative : tuple of str
         Names of features with raw values below 0 in the training data.
-    weights : tuple of float or None
-        Weights of a linear model.
-    trees : Forest or None
-        Trees over raw values of the features, numbered from 0.
     """
 
     name: str
@@ -80,8 +76,6 @@ class DeployableModel:
     missing: float | None
     features: "tuple[TargetFeature, ...]"
     negative: tuple[str, ...] = ()
-    weights: tuple[float, ...] | None = None
-    trees: Forest | None = None
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -123,19 +117,8 @@ class DeployableModel:
 
     @property
     def coarse(self) -> list[str]:
-        """The warning about features whose values hardly differ in single precision, if there are any.
-
-        Of raw values only the thresholds are known; a single one has no spread.
-        """
-        ranges: list[tuple[float, float]] = []  # how far from 0 the values lie, and their spread
-        if self.scaling is not None:
-            ranges = list(zip(map(abs, self.scaling.offset), self.scaling.scale, strict=True))
-        elif self.trees is not None:
-            columns, thresholds = np.array(self.trees.columns), np.array(self.trees.thresholds)
-            for index in range(len(self.names)):
-                cuts = thresholds[columns == index]
-                ranges.append((np.abs(cuts).max(initial=0.0), np.ptp(cuts) if len(cuts) else 0.0))
-        far = [size > MAX_OFFSET * spread > 0 for size, spread in ranges]
+        """The warning about features whose values hardly differ in single precision, if there are any."""
+        far = [size > MAX_OFFSET * spread > 0 for size, spread in self._ranges()]
         names = ", ".join(map(repr, compress(self.names, far)))
         sentence = (
             f"Single precision keeps fewer than three digits of {names}, because its values are "
@@ -144,10 +127,16 @@ class DeployableModel:
         )
         return [sentence] if names else []
 
+    def _ranges(self) -> list[tuple[float, float]]:
+        """Return for each feature how far from 0 its values lie, and their spread, as far as they are known."""
+        if self.scaling is None:
+            return []
+        return list(zip(map(abs, self.scaling.offset), self.scaling.scale, strict=True))
+
 
 @dataclass(frozen=True, kw_only=True)
 class LinearDeployable(DeployableModel):
-    """A linear model for another system."""
+    """A linear model for another system, with a weight per feature."""
 
     weights: tuple[float, ...]
 
@@ -167,9 +156,19 @@ class LinearDeployable(DeployableModel):
 
 @dataclass(frozen=True, kw_only=True)
 class TreesDeployable(DeployableModel):
-    """Trees for another system."""
+    """Trees over raw values of the features, numbered from 0, for another system."""
 
     trees: Forest
+
+    def _ranges(self) -> list[tuple[float, float]]:
+        """Return those of the scaling, or else of the thresholds; a single one has no spread."""
+        if self.scaling is not None:
+            return super()._ranges()
+        ranges = []
+        for index in range(len(self.names)):
+            cuts = np.array(self.trees.thresholds)[np.equal(self.trees.columns, index)]
+            ranges.append((np.abs(cuts).max(initial=0.0), np.ptp(cuts) if len(cuts) else 0.0))
+        return ranges
 
 
 Deployable: TypeAlias = LinearDeployable | TreesDeployable
@@ -207,22 +206,18 @@ def deployable(model: Model, name: str, features: "Mapping[str, TargetFeature]")
     if reasons:
         raise ValueError("; ".join(reasons))
     scaling = model.scaling if isinstance(model.scaling, FittedScaling) else None
-    kind: Callable[..., Deployable] = TreesDeployable
-    trees = None
-    if model.trees is None:
-        kind = LinearDeployable
-    else:
-        trees = _over_raw_values(model.trees, model.columns, scaling)
-    return kind(
+    described = DeployableModel(
         name=name,
         names=model.names,
         scaling=scaling,
-        missing=model.missing,
+        missing=cast("float | None", model.missing),  # a rule is one of the reasons
         features=tuple(features.get(feature, TargetFeature()) for feature in model.names),
         negative=model.negative,
-        weights=model.weights,
-        trees=trees,
     )
+    if model.trees is None:
+        return LinearDeployable(**vars(described), weights=model.weights or ())
+    trees = _over_raw_values(model.trees, model.columns, scaling)
+    return TreesDeployable(**vars(described), trees=trees)
 
 
 def obstacles(model: Model) -> list[str]:
@@ -371,17 +366,6 @@ def single(value: float, what: str) -> float:
     return float(np.float32(value))
 
 
-def single_positive(value: float, what: str) -> float:
-    """Return the number of single precision nearest to a divisor; 0 is a ValueError, which names `what`."""
-    rounded = single(value, what)
-    if rounded <= 0.0:
-        raise ValueError(
-            f"{what} is {value:g}, which is 0 in single precision; "
-            "scale the features, and train again"
-        )
-    return rounded
-
-
 def single_at_most(value: float) -> float:
     """Return the largest number of single precision that is at most `value`, or else the smallest of all."""
     if abs(value) >= MAX_SINGLE:
@@ -432,7 +416,12 @@ def normaliser(term: Term, kind: str) -> tuple[float, float, float | None]:
     rounding. Numbers that single precision cannot hold are a ValueError, which names the feature.
     """
     offset = single(term.offset, f"the offset of {term.name!r}")
-    scale = single_positive(term.scale, f"the scale of {term.name!r}")
+    scale = single(term.scale, f"the scale of {term.name!r}")
+    if scale <= 0.0:
+        raise ValueError(
+            f"the scale of {term.name!r} is {term.scale:g}, which is 0 in single precision; "
+            "scale the features, and train again"
+        )
     if kind == "standard":
         return offset, scale, None
     maximum = single(term.offset + term.scale, f"the maximum of {term.name!r}")
@@ -441,20 +430,16 @@ def normaliser(term: Term, kind: str) -> tuple[float, float, float | None]:
 
 
 def nested_trees(
-    trees: Forest, leaf: Callable[[int], Node], split: Callable[[int, Node, Node], Node]
+    trees: Forest,
+    splits: list[Node],
+    leaves: list[Node],
+    children: Callable[[Node, Node], Node],
 ) -> list[Node]:
-    """Return the root of each tree as a nested object, built from the leaves up without recursion.
-
-    ``leaf(number)`` returns the node of a leaf, ``split(number, left, right)`` that of a split above two nodes.
-    """
-    splits: dict[int, Node] = {}
-
-    def node(number: int) -> Node:
-        return splits.pop(number) if number >= 0 else leaf(-1 - number)
-
-    for number in reversed(range(len(trees.columns))):
-        splits[number] = split(number, node(trees.left[number]), node(trees.right[number]))
-    return [node(root) for root in trees.roots]
+    """Return the root of each tree as a nested object, after adding ``children(left, right)`` to each split."""
+    nodes = [*splits, *reversed(leaves)]  # leaf l is node −1 − l
+    for split, left, right in zip(splits, trees.left, trees.right, strict=True):
+        split |= children(nodes[left], nodes[right])
+    return [nodes[root] for root in trees.roots]
 
 
 def breadth_first(trees: Forest, root: int) -> Iterator[tuple[int, int]]:
@@ -478,7 +463,8 @@ def depths(trees: Forest) -> list[int]:
     return depth
 
 
-def json_bytes(values: Node | list[Node], trees: Forest | None = None) -> bytes:
-    """Return JSON for people to read, or without spaces if it has trees."""
-    form: Parameters = {"indent": 1} if trees is None else {"separators": (",", ":")}
-    return (json.dumps(values, allow_nan=False, **form) + "\n").encode()
+def json_bytes(values: Node | list[Node], *, compact: bool = False) -> bytes:
+    """Return JSON for people to read, or without spaces if it is compact."""
+    indent, separators = (None, (",", ":")) if compact else (1, None)
+    text = json.dumps(values, allow_nan=False, indent=indent, separators=separators)
+    return f"{text}\n".encode()

@@ -24,9 +24,16 @@ from moerank.exports.deployable import (
     single_above,
 )
 
-PLUGIN_URL = "http://localhost:9200"
-
-POST = ("curl", "-X", "POST", "-H", "Content-Type: application/json")
+PLUGIN_STEP = """\
+Upload it to {system}. The first command is needed once; delete existing objects of these names first:
+  curl -X PUT {engine}/_ltr
+  {post} {engine}/_ltr/_featureset/{name} --data-binary {features}
+  {post} {engine}/_ltr/_featureset/{name}/_createmodel --data-binary {model}
+Rank with it:
+  {post} {engine}/INDEX/_search --data-binary {body}
+Check that the logged values of the features equal those of the same documents in the training data, and that none is \
+negative, which is an error in the engine. Set window_size to at least the number of documents shown: documents beyond \
+it score 0, which is above negative scores."""
 
 
 def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
@@ -68,7 +75,7 @@ def _files(
                 f"not as {ranker.absent:g}: all must match."
             )
     named_model: Node = {"model": {"name": ranker.name, "model": model}}
-    content = json_bytes(named_model, ranker.trees)
+    content = json_bytes(named_model, compact=isinstance(ranker, TreesDeployable))
     step = "\n".join([_next_step(ranker, features, path, system), *sentences])
     return Deployment({features: text, path: content}, step)
 
@@ -132,29 +139,29 @@ def _trees(ranker: TreesDeployable) -> list[Node]:
     """Return trees in XGBoost's format; the numbers of leaves follow those of splits."""
     trees = ranker.trees
     n_splits, depth = len(trees.columns), depths(trees)
-    values = [single(value, "a leaf") for value in trees.leaves]
-
-    def leaf(number: int) -> Node:
-        return {"nodeid": n_splits + number, "leaf": values[number]}
-
-    def split(number: int, left_child: Node, right_child: Node) -> Node:
-        threshold = trees.thresholds[number]
-        return {
-            "nodeid": number,
-            "depth": depth[number],
-            "split": ranker.labels[trees.columns[number]],
-            "split_condition": single_above(threshold),
-            "yes": left_child["nodeid"],
-            "no": right_child["nodeid"],
-            "missing": (left_child if ranker.absent <= threshold else right_child)["nodeid"],
-            "children": [left_child, right_child],
-        }
-
-    return nested_trees(trees, leaf, split)
+    leaves: list[Node] = [
+        {"nodeid": n_splits + number, "leaf": single(value, "a leaf")}
+        for number, value in enumerate(trees.leaves)
+    ]
+    splits: list[Node] = []
+    for number, threshold in enumerate(trees.thresholds):
+        children = trees.left[number], trees.right[number]
+        yes, no = (child if child >= 0 else n_splits - 1 - child for child in children)
+        splits.append(
+            {
+                "nodeid": number,
+                "depth": depth[number],
+                "split": ranker.labels[trees.columns[number]],
+                "split_condition": single_above(threshold),
+                "yes": yes,
+                "no": no,
+                "missing": yes if ranker.absent <= threshold else no,
+            }
+        )
+    return nested_trees(trees, splits, leaves, lambda *children: {"children": list(children)})
 
 
 def _next_step(ranker: Deployable, features: Path, path: Path, system: str) -> str:
-    feature_set = f"{PLUGIN_URL}/_ltr/_featureset/{ranker.name}"
     params: Node = {}
     for entry in ranker.features:
         if entry.elasticsearch:
@@ -165,21 +172,14 @@ def _next_step(ranker: Deployable, features: Path, path: Path, system: str) -> s
         "query": {"match": {"title": "TEXT"}},
         "rescore": {"window_size": 100, "query": rescore},
     }
-    create_model, search = f"{feature_set}/_createmodel", f"{PLUGIN_URL}/INDEX/_search"
-    return "\n".join(
-        [
-            f"Upload it to {system}. The first command is needed once; "
-            "delete existing objects of these names first:",
-            f"  {shlex.join(['curl', '-X', 'PUT', f'{PLUGIN_URL}/_ltr'])}",
-            f"  {shlex.join([*POST, feature_set, '--data-binary', f'@{features}'])}",
-            f"  {shlex.join([*POST, create_model, '--data-binary', f'@{path}'])}",
-            "Rank with it:",
-            f"  {shlex.join([*POST, search, '--data-binary', json.dumps(body)])}",
-            "Check that the logged values of the features equal those of the same documents in the "
-            "training data, and that none is negative, which is an error in the engine. Set "
-            "window_size to at least the number of documents shown: documents beyond it score 0, "
-            "which is above negative scores.",
-        ]
+    return PLUGIN_STEP.format(
+        system=system,
+        name=ranker.name,
+        engine="http://localhost:9200",
+        post="curl -X POST -H 'Content-Type: application/json'",
+        features=shlex.quote(f"@{features}"),
+        model=shlex.quote(f"@{path}"),
+        body=shlex.quote(json.dumps(body)),
     )
 
 
@@ -192,7 +192,7 @@ def opensearch(ranker: Deployable, path: Path) -> Deployment:
     """
     system = "OpenSearch with the plugin opensearch-learning-to-rank-base"
     has_value = ranker.absent >= 0 and not any(entry.elasticsearch for entry in ranker.features)
-    if ranker.trees is None or has_value:
+    if isinstance(ranker, LinearDeployable) or has_value:
         return _files(ranker, path, system, [])
     missing_as_zero = ranker.absent == 0
     if missing_as_zero:

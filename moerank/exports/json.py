@@ -3,7 +3,14 @@
 from dataclasses import asdict
 from pathlib import Path
 
-from moerank.exports.deployable import Deployable, Deployment, LinearDeployable, Node, json_bytes
+from moerank.exports.deployable import (
+    Deployable,
+    Deployment,
+    LinearDeployable,
+    Node,
+    TreesDeployable,
+    json_bytes,
+)
 from moerank.version import VERSION
 
 # Number of the format; it grows when older readers would misread a file.
@@ -30,7 +37,7 @@ def plain_json(ranker: Deployable, path: Path) -> Deployment:
         features = [{"name": name} for name in ranker.names]
         values |= {"kind": "trees", "score": TREES_RULE}
     values |= {"missing": ranker.missing, "features": features}
-    if ranker.trees is not None:
+    if isinstance(ranker, TreesDeployable):
         values["trees"] = asdict(ranker.trees)
     step = (
         f"Read {path.name} in your own system: its entry score says how to compute scores, and "

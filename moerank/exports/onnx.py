@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from moerank.arrays import Array
 from moerank.exports.deployable import (
@@ -140,9 +141,10 @@ def _tree_attributes(trees: Forest) -> Node:
                 column, threshold = trees.columns[node], trees.thresholds[node]
                 value = single_at_most(threshold)
                 nodes.append((tree, number, column, value, "BRANCH_LEQ", child, child + 1))
-    lists: Node = {}
-    for name, values in zip(NODE_LISTS, zip(*nodes, strict=True), strict=True):
-        lists[f"nodes_{name}"] = list(values)
-    for name, values in zip(TARGET_LISTS, zip(*targets, strict=True), strict=True):
-        lists[f"target_{name}"] = list(values)
-    return lists | {"n_targets": 1, "aggregate_function": "SUM", "post_transform": "NONE"}
+    node_lists = pd.DataFrame(nodes, columns=NODE_LISTS).add_prefix("nodes_").to_dict("list")
+    target_lists = pd.DataFrame(targets, columns=TARGET_LISTS).add_prefix("target_").to_dict("list")
+    return (
+        node_lists
+        | target_lists
+        | {"n_targets": 1, "aggregate_function": "SUM", "post_transform": "NONE"}
+    )

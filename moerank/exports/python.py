@@ -3,6 +3,8 @@
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
+
 from moerank.exports.deployable import Deployable, Deployment, LinearDeployable
 from moerank.version import VERSION
 
@@ -64,11 +66,9 @@ def python(ranker: Deployable, path: Path) -> Deployment:
     text = BEGIN.format(version=VERSION, missing=missing, names=names, replacement=replacement)
     if isinstance(ranker, LinearDeployable):
         # Python's own numbers, because numpy's are printed as calls.
-        text += LINEAR_CODE.format(
-            weights=tuple(float(term.weight) for term in ranker.terms),
-            offsets=tuple(float(term.offset) for term in ranker.terms),
-            scales=tuple(float(term.scale) for term in ranker.terms),
-        )
+        columns = np.array([term[1:] for term in ranker.terms]).T.tolist()
+        weights, offsets, scales = map(tuple, columns)
+        text += LINEAR_CODE.format(weights=weights, offsets=offsets, scales=scales)
     else:
         text += TREES_CODE.format(**asdict(ranker.trees))
     step = (

@@ -29,7 +29,14 @@ from moerank.exports.deployable import (
 from moerank.rankers.model import Forest
 
 PACKAGE = "org.apache.solr.ltr"
-SOLR_URL = "http://localhost:8983/solr/COLLECTION"
+
+SOLR_STEP = """\
+Upload it to Solr with the module ltr; delete existing objects of these names first:
+  {put} {solr}/schema/feature-store --data-binary {store}
+  {put} {solr}/schema/model-store --data-binary {model}
+Reload the collection, then rank with it:
+  curl {solr}/query --data-urlencode q=TEXT --data-urlencode {rerank} --data-urlencode 'fl=id,score,[features]'
+Check that [features] shows the values of the same documents in the training data."""
 
 # Number that Solr adds to the thresholds of trees.
 SHIFT = np.float32(1e-6)
@@ -55,7 +62,7 @@ def solr(ranker: Deployable, path: Path) -> Deployment:
         "features": features,
         "params": params,
     }
-    content = json_bytes(model, ranker.trees)
+    content = json_bytes(model, compact=isinstance(ranker, TreesDeployable))
     files = {store: json_bytes(_store(ranker)), path: content}
     return Deployment(files, _next_step(ranker, store, path))
 
@@ -104,22 +111,14 @@ def _normaliser(offset: float, scale: float, maximum: float | None) -> Node:
 def _trees(ranker: TreesDeployable) -> tuple[str, list[Node], Node]:
     """Return class, features and parameters, numbers as text. No value is absent: the store or Solr has a default."""
     trees = ranker.trees
-    thresholds = _thresholds(trees)[1].tolist()
-    values = [repr(single(value, "a leaf")) for value in trees.leaves]
-
-    def leaf(number: int) -> Node:
-        return {"value": values[number]}
-
-    def split(number: int, left_child: Node, right_child: Node) -> Node:
-        return {
-            "feature": ranker.labels[trees.columns[number]],
-            "threshold": repr(thresholds[number]),
-            "left": left_child,
-            "right": right_child,
-        }
-
+    leaves: list[Node] = [{"value": repr(single(value, "a leaf"))} for value in trees.leaves]
+    splits: list[Node] = [
+        {"feature": ranker.labels[column], "threshold": repr(threshold)}
+        for column, threshold in zip(trees.columns, _thresholds(trees)[1].tolist(), strict=True)
+    ]
+    nested = nested_trees(trees, splits, leaves, lambda left, right: {"left": left, "right": right})
     features: list[Node] = [{"name": label} for label in ranker.labels]
-    roots = [{"weight": "1", "root": root} for root in nested_trees(trees, leaf, split)]
+    roots = [{"weight": "1", "root": root} for root in nested]
     return "MultipleAdditiveTreesModel", features, {"trees": roots}
 
 
@@ -152,16 +151,8 @@ def _next_step(ranker: Deployable, store: Path, path: Path) -> str:
     definitions = [entry.solr.params for entry in ranker.features if entry.solr]
     # Parameters of the request, such as ${user_query}.
     parameters = sorted(set(re.findall(r"\$\{(\w+)", json.dumps(definitions))))
-    values = [f'efi.{name}="TEXT"' for name in parameters]
-    rerank = " ".join([f"!ltr model={ranker.name} reRankDocs=100", *values])
-    put = ["curl", "-X", "PUT", "-H", "Content-type: application/json"]
-    query = ["curl", f"{SOLR_URL}/query"]
-    for value in ("q=TEXT", f"rq={{{rerank}}}", "fl=id,score,[features]"):
-        query += ["--data-urlencode", value]
-    feature_store, model_store = (
-        f"{SOLR_URL}/schema/feature-store",
-        f"{SOLR_URL}/schema/model-store",
-    )
+    values = "".join(f' efi.{name}="TEXT"' for name in parameters)
+    rerank = f"rq={{!ltr model={ranker.name} reRankDocs=100{values}}}"
     remarks = ranker.remarks("solr")
     if isinstance(ranker, TreesDeployable):
         remarks += _too_small(ranker)
@@ -170,14 +161,11 @@ def _next_step(ranker: Deployable, store: Path, path: Path) -> str:
             "A feature of --features without defaultValue counts as 0 where it has no value, "
             f"not as {ranker.absent:g}."
         )
-    return "\n".join(
-        [
-            "Upload it to Solr with the module ltr; delete existing objects of these names first:",
-            f"  {shlex.join([*put, feature_store, '--data-binary', f'@{store}'])}",
-            f"  {shlex.join([*put, model_store, '--data-binary', f'@{path}'])}",
-            "Reload the collection, then rank with it:",
-            f"  {shlex.join(query)}",
-            "Check that [features] shows the values of the same documents in the training data.",
-            *remarks,
-        ]
+    step = SOLR_STEP.format(
+        solr="http://localhost:8983/solr/COLLECTION",
+        put="curl -X PUT -H 'Content-type: application/json'",
+        store=shlex.quote(f"@{store}"),
+        model=shlex.quote(f"@{path}"),
+        rerank=shlex.quote(rerank),
     )
+    return "\n".join([step, *remarks])

@@ -13,6 +13,7 @@ from moerank.exports.deployable import (
     Deployment,
     LinearDeployable,
     Node,
+    TreesDeployable,
     json_bytes,
     nested_trees,
     single_above,
@@ -39,6 +40,15 @@ FUNCTION = """\
         }}
     }}
 """
+
+VESPA_STEP = """\
+{copies}. Deploy and query it:
+  vespa deploy APPLICATION
+  vespa query 'yql=select * from SCHEMA where userQuery()' query=TEXT ranking.profile={name}
+It scores the best 100 documents of each node by the first phase of the profile default; rerank-count in its second \
+phase sets another number. Write first-phase in the file to score all documents that match.
+Check that matchfeatures in the answer are the values of the same documents in the training data, and that fields are \
+of the type float."""
 
 
 def vespa(ranker: Deployable, path: Path) -> Deployment:
@@ -70,7 +80,7 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
                 f"{path} is the name of the file of the trees; "
                 "choose another file for the profile with --out"
             )
-        files[trees] = json_bytes(_dump(ranker.trees, functions), ranker.trees)
+        files[trees] = json_bytes(_dump(ranker.trees, functions), compact=True)
         expression = f'lightgbm("{trees.name}")'
     profile.append(FUNCTION.format(name=f"score_{ranker.name}", expression=expression))
     matched = "\n        ".join(functions)
@@ -94,45 +104,31 @@ def _number(value: float) -> str:
 
 def _dump(trees: Forest, functions: list[str]) -> Node:
     """Return the keys of LightGBM's dump that Vespa reads. No value is absent: each function has a default."""
-    thresholds = [single_above(value) for value in trees.thresholds]
-
-    def leaf(number: int) -> Node:
-        return {"leaf_value": trees.leaves[number]}
-
-    def split(number: int, left_child: Node, right_child: Node) -> Node:
-        return {
-            "split_feature": trees.columns[number],
-            "threshold": thresholds[number],
+    leaves: list[Node] = [{"leaf_value": value} for value in trees.leaves]
+    splits: list[Node] = [
+        {
+            "split_feature": column,
+            "threshold": single_above(threshold),
             "decision_type": "<=",
             "default_left": False,
             "missing_type": "NaN",
-            "left_child": left_child,
-            "right_child": right_child,
         }
-
+        for column, threshold in zip(trees.columns, trees.thresholds, strict=True)
+    ]
+    roots = nested_trees(
+        trees, splits, leaves, lambda left, right: {"left_child": left, "right_child": right}
+    )
     return {
         "objective": "lambdarank",
         "feature_names": functions,
-        "tree_info": [{"tree_structure": root} for root in nested_trees(trees, leaf, split)],
+        "tree_info": [{"tree_structure": root} for root in roots],
         "pandas_categorical": [],
     }
 
 
 def _next_step(ranker: Deployable, path: Path) -> str:
     copies = f"Copy {path} to schemas/SCHEMA/{ranker.name}.profile in the application package"
-    if ranker.trees is not None:
+    if isinstance(ranker, TreesDeployable):
         copies += f", and {path.with_name(f'{ranker.name}.json')} to models"
-    return "\n".join(
-        [
-            f"{copies}. Deploy and query it:",
-            "  vespa deploy APPLICATION",
-            "  vespa query 'yql=select * from SCHEMA where userQuery()' query=TEXT "
-            f"ranking.profile={ranker.name}",
-            "It scores the best 100 documents of each node by the first phase of the profile "
-            "default; rerank-count in its second phase sets another number. Write first-phase in "
-            "the file to score all documents that match.",
-            "Check that matchfeatures in the answer are the values of the same documents in the "
-            "training data, and that fields are of the type float.",
-            *ranker.remarks("vespa", _rank_features(ranker)),
-        ]
-    )
+    step = VESPA_STEP.format(copies=copies, name=ranker.name)
+    return "\n".join([step, *ranker.remarks("vespa", _rank_features(ranker))])
