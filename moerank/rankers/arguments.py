@@ -35,11 +35,9 @@ def as_ranking_data(
     if isinstance(X, RankingData):
         _refuse_labels(y, qid)
         data = X
-    elif isinstance(X, tuple) and y is None:
-        raise ValueError(f"{name}: X is a tuple; give its parts as arguments: X, y and qid=qid")
     elif y is None:
         raise ValueError(
-            "y is missing: give the relevance labels, one per row of X "
+            f"{name}: y is missing: give the relevance labels, one per row of X, and qid=qid "
             "(a ranker requires y to be passed, but the target y is None)"
         )
     else:

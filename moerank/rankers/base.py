@@ -426,10 +426,10 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         yield from ()
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        raise TypeError(f"{type(self).__name__} does not implement _fit")
+        raise NotImplementedError
 
     def _scores(self, X: Matrix) -> Matrix:
-        raise TypeError(f"{type(self).__name__} does not implement _scores")
+        raise NotImplementedError
 
 
 Grid: TypeAlias = list[Parameters]
@@ -566,7 +566,7 @@ class LinearRanker(Ranker):
 
     def _weights(self, train: RankingData) -> Matrix:
         """Train on data all of whose features vary, and return their weights (n_features,)."""
-        raise TypeError(f"{type(self).__name__} does not implement _weights")
+        raise NotImplementedError
 
     def _set_weights(self, coef: Matrix) -> None:
         self.coef_ = coef
@@ -632,7 +632,7 @@ class Trainer(Ranker, Generic[Trained]):
 
     def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Trained:
         """Return the trained rankers of a population; `listed_pairs` unfolds the masks."""
-        raise TypeError(f"{type(self).__name__} does not implement _train")
+        raise NotImplementedError
 
 
 class Backend(LinearRanker, Trainer[Matrix]):

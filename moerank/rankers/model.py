@@ -1,12 +1,10 @@
 """A trained ranker in the form that is stored, printed and exported: named features with weights or trees."""
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from math import isfinite
 from typing import Annotated, Any, Self, TypeAlias
 
 import numpy as np
@@ -51,7 +49,7 @@ class Forest:
     Raises
     ------
     ValueError
-        If the lists do not fit together, a value is not finite, or a split or leaf is not reached exactly once.
+        If the lists do not fit together, or a split or leaf is not reached exactly once.
 
     Examples
     --------
@@ -62,7 +60,7 @@ class Forest:
     """
 
     # For reading from JSON.
-    __pydantic_config__ = ConfigDict(extra="forbid")
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     columns: tuple[Integer, ...]
     thresholds: tuple[Number, ...]
@@ -76,26 +74,14 @@ class Forest:
         check_entries(
             n_splits, "split", thresholds=self.thresholds, left=self.left, right=self.right
         )
-        check_entries(n_leaves, "leaf", leaves=self.leaves)
-        if n_splits and min(self.columns) < 0:
-            raise ValueError(f"{min(self.columns)} is not a column: they count from 0")
-        for name in ("left", "right", "roots"):
-            for node, child in enumerate(getattr(self, name)):
-                if not -n_leaves <= child < n_splits:
-                    raise ValueError(
-                        f"{name}[{node}] is {child}, which is neither a split nor a leaf"
-                    )
-                if name != "roots" and 0 <= child <= node:
-                    raise ValueError(
-                        f"{name}[{node}] is {child}, but a split must come before those below it"
-                    )
-        reached = Counter(self.left + self.right + self.roots)
-        for child in range(-n_leaves, n_splits):
-            if reached[child] != 1:
-                what = f"split {child}" if child >= 0 else f"leaf {-1 - child}"
-                raise ValueError(
-                    f"left, right and roots must lead to {what} once, not {reached[child]} times"
-                )
+        if sorted(self.left + self.right + self.roots) != list(range(-n_leaves, n_splits)):
+            raise ValueError(
+                f"left, right and roots must lead to each of {n_splits} splits and {n_leaves} "
+                "leaves once"
+            )
+        for split, children in enumerate(zip(self.left, self.right, strict=True)):
+            if any(0 <= child <= split for child in children):
+                raise ValueError(f"split {split} must come before those below it")
 
     @classmethod
     def of(cls, trees: Iterable[Tree]) -> Self:
@@ -166,15 +152,12 @@ class Forest:
 
 
 def check_entries(length: int, thing: str, **lists: Sequence[object]) -> None:
-    """Raise a ValueError for a list without one entry per `thing`, `length` in all, or with one that is not finite."""
+    """Raise a ValueError for a list without one entry per `thing`, `length` in all."""
     for name, values in lists.items():
         if len(values) != length:
             raise ValueError(
                 f"{name} must have one entry per {thing}, {length} in all, not {len(values)}"
             )
-        for index, value in enumerate(values):
-            if isinstance(value, float) and not isfinite(value):
-                raise ValueError(f"{name}[{index}] is {value}, but must be finite")
 
 
 def finite_scores(scores: Matrix, ranker: str) -> Matrix:
@@ -291,14 +274,10 @@ class Model(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_entries(len(self.columns), "column", names=self.names)
-        for name, count in Counter(self.names).items():
-            if count > 1:
-                raise ValueError(f"names must be distinct, but {name!r} occurs more than once")
-        for index, (previous, column) in enumerate(pairwise((-1, *self.columns))):
-            if column <= previous:
-                raise ValueError(
-                    f"columns[{index}] is {column}, but columns count from 0 and ascend"
-                )
+        if len(set(self.names)) < len(self.names):
+            raise ValueError("names must be distinct")
+        if any(before >= column for before, column in pairwise((-1, *self.columns))):
+            raise ValueError("columns must count from 0 and ascend")
         if self.weights is not None:
             check_entries(len(self.columns), "column", weights=self.weights)
         if self.trees is not None and (strange := set(self.trees.columns) - set(self.columns)):

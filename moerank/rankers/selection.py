@@ -25,7 +25,7 @@ class Selection(Ranker):
 
     def without_selection(self) -> Any:
         """Return the ranker on all features that you would use instead, not fitted yet."""
-        raise TypeError(f"{type(self).__name__} does not implement without_selection")
+        raise NotImplementedError
 
     def verdict(
         self,

@@ -137,7 +137,7 @@ def test_the_verdict_compares_with_the_same_ranker_on_all_features(fitted):
     assert (solver.verdict_.part, solver.verdict(test).part) == ("validation", "test")
     raw = solver.verdict(test.X, test.y, qid=test.qid)
     assert raw == solver.verdict(test)
-    with pytest.raises(ValueError, match="test data: X is a tuple; give its parts as arguments: X, y and qid=qid"):
+    with pytest.raises(ValueError, match="test data: y is missing: give the relevance labels"):
         solver.verdict((test.X, test.y, test.qid))
 
 
