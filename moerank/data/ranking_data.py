@@ -7,6 +7,7 @@ order — by query, then better row, then worse row — and the columns of every
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from inspect import signature
 from itertools import compress
 from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 
@@ -38,16 +39,22 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def remembered(compute: Function) -> Function:
-    """Let a data set remember what a function of it, and of other arguments that are hashable, returns.
+    """Let a data set remember what a function of it and of other arguments returns.
 
     The data set is the first argument, or that after the object or class of a method; see `RankingData.remember`.
+    Arguments that are not hashable, such as arrays, are compared by their digest.
     """
+    parameters = signature(compute)
 
     @wraps(compute)
     def look_up(*arguments: Any, **keywords: Any) -> Any:
-        data = next(value for value in arguments if isinstance(value, RankingData))
-        key = (compute, *(value for value in arguments if value is not data), *keywords.items())
-        return data.remember(key, lambda: compute(*arguments, **keywords))
+        bound = parameters.bind(*arguments, **keywords)
+        bound.apply_defaults()
+        values = bound.arguments.values()
+        data = next(value for value in values if isinstance(value, RankingData))
+        others = [value for value in values if value is not data]
+        key = [value if isinstance(value, Hashable) else digest(value) for value in others]
+        return data.remember((compute, *key), lambda: compute(*arguments, **keywords))
 
     return cast("Function", look_up)
 

@@ -13,7 +13,6 @@ from moerank.arrays import Array, Matrix, Vector
 from moerank.checks import check_choice
 from moerank.data import RankingData, remembered
 from moerank.data.describe import feature_correlations, label_correlations
-from moerank.identity import digest
 from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import Metric, as_metric
 
@@ -34,6 +33,7 @@ FeatureSimilarity: TypeAlias = (
 )
 
 
+@remembered
 def feature_importance(data: RankingData, importance: FeatureImportance = "pearson") -> Vector:
     """Return the importance of each feature, shape (n_features,), 0 or more, remembered with the data.
 
@@ -47,19 +47,16 @@ def feature_importance(data: RankingData, importance: FeatureImportance = "pears
     >>> feature_importance(data, "kendall").tolist(), feature_importance(data, "ones").tolist()
     ([1.0, 0.0], [1.0, 1.0])
     """
-
-    def compute() -> Vector:
-        if isinstance(importance, str) and importance in IMPORTANCES:
-            s = IMPORTANCES[importance](data)
-        elif isinstance(importance, str | Metric):
-            s = single_feature_values(data, as_metric(importance, name="importance")).max(axis=0)
-        else:
-            s = _checked_measure(data, importance, "importance", (data.n_features,))
-        return np.where(s < ZERO_TOLERANCE, 0.0, s)
-
-    return data.remember(("feature importance", _key(importance)), compute)
+    if isinstance(importance, str) and importance in IMPORTANCES:
+        s = IMPORTANCES[importance](data)
+    elif isinstance(importance, str | Metric):
+        s = single_feature_values(data, as_metric(importance, name="importance")).max(axis=0)
+    else:
+        s = _checked_measure(data, importance, "importance", (data.n_features,))
+    return np.where(s < ZERO_TOLERANCE, 0.0, s)
 
 
+@remembered
 def feature_similarity(
     data: RankingData, similarity: FeatureSimilarity = "pearson", *, convex: bool = True
 ) -> Matrix:
@@ -70,27 +67,17 @@ def feature_similarity(
     `convex` negative eigenvalues are set to 0, because absolute correlations need not be positive semidefinite.
     O(n_documents · n_features² + n_features³), times log n_documents for "kendall".
     """
-
-    def compute() -> Matrix:
-        if isinstance(similarity, str):
-            check_choice(SIMILARITIES, similarity=similarity)
-            A = SIMILARITIES[similarity](data)
-        else:
-            shape = (data.n_features, data.n_features)
-            A = _checked_measure(data, similarity, "similarity", shape)
-        if not convex:
-            return A
-        with one_blas_thread():
-            values, vectors = np.linalg.eigh(A)
-            return np.ascontiguousarray((vectors * values.clip(0.0)) @ vectors.T)
-
-    return data.remember(("feature similarity", _key(similarity), convex), compute)
-
-
-def _key(measure: object) -> object:
-    """Return a hashable key of an importance or a similarity: itself, or a digest of its numbers."""
-    is_hashable = isinstance(measure, str | Metric) or callable(measure)
-    return measure if is_hashable else digest(measure)
+    if isinstance(similarity, str):
+        check_choice(SIMILARITIES, similarity=similarity)
+        A = SIMILARITIES[similarity](data)
+    else:
+        shape = (data.n_features, data.n_features)
+        A = _checked_measure(data, similarity, "similarity", shape)
+    if not convex:
+        return A
+    with one_blas_thread():
+        values, vectors = np.linalg.eigh(A)
+        return np.ascontiguousarray((vectors * values.clip(0.0)) @ vectors.T)
 
 
 def _checked_measure(

@@ -60,20 +60,15 @@ class PairMoments:
     difference: Matrix  # (n_features,), mean of (yᵢ − yⱼ)(xᵢ − xⱼ)
 
     @classmethod
+    @remembered
     def of(cls, data: RankingData, document_mask: Mask | None = None) -> "PairMoments":
         """Return the moments of the pairs among the documents in `document_mask`, or of all pairs, remembered.
 
         O(n_documents · n_features²) once, in double precision; besides the features only one block is in memory.
         """
-        subset = None if document_mask is None else np.packbits(document_mask).tobytes()
-
-        def compute() -> PairMoments:
-            *sums, n_pairs = _sums(
-                data if document_mask is None else data.with_rows(np.flatnonzero(document_mask))
-            )
-            return cls(*(np.divide(total, n_pairs, out=total) for total in sums))
-
-        return data.remember(("pair moments", subset), compute)
+        part = data if document_mask is None else data.with_rows(np.flatnonzero(document_mask))
+        *sums, n_pairs = _sums(part)
+        return cls(*(np.divide(total, n_pairs, out=total) for total in sums))
 
     def moment(self, target: Target) -> Matrix:
         """Return the mean of tₖ (xᵢ − xⱼ), shape (n_features,)."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from moerank.arrays import FloatType, Integers, Mask, Matrix, Vector, Words
 from moerank.checks import check_room, check_square
-from moerank.data import RankingData, centre_in_queries
+from moerank.data import RankingData, centre_in_queries, remembered
 from moerank.data.ranking_data import PreferencePairs, n_pairs_of_documents
 from moerank.kernels import newton, proximal
 from moerank.kernels.algebra import factorise, plus_ridge, product, solve, square
@@ -413,9 +413,10 @@ class CountedPairs:
         self._models: dict[tuple[PairLoss, float], PairModel] = {}
 
     @classmethod
+    @remembered
     def of(cls, data: RankingData, target: Target = UNIT) -> Self:
         """Return the pairs of a data set, remembered with it."""
-        return data.remember(("counted pairs", target), lambda: cls(data, target))
+        return cls(data, target)
 
     def minima(self, loss: PairLoss, Cs: Sequence[float]) -> tuple[Matrix, Mask]:
         """Return the minima (n_Cs, n_features) for each C on all features, and whether each was reached; remembered.
