@@ -6,10 +6,9 @@ import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -111,21 +110,33 @@ def run_command(
     is_quiet.set(quiet)
     with interruptible(*([] if resume else ["--resume"])):
         from moerank.cli.progress import compile_kernels
-        from moerank.runs.run_folder import run_folds, write_trec
+        from moerank.runs.run_folder import run_folds
 
         task, method = _load(problem, options.read_settings(set_ or []), backend, solver)
         folds = options.fold_numbers(fold) or list(range(1, task.n_folds(data) + 1))
         tests = _test_parts(task, folds, data) if trec else {}
-        name = task.name if method.label == task.solver.name else f"{task.name}-{solver}"
-        out, folders = _folders(out, name, folds, seed)
+        out, folders = _folders(out, _name(task, method, solver), folds, seed)
         _refuse_foreign({out, *folders.values()}, TREC if trec else ())
         compile_kernels([task.backend.name])
-        runs = partial(run_folds, task, method, folders, seed, data, resume=resume, again=again)
         is_printed = len(folders) == 1 and not (as_json or quiet)
-        results = _run_and_draw(runs, folders, dask or workers, is_printed=is_printed, table=table)
+
+        def run(evaluators: Any, progress: Any) -> Iterator[Result]:
+            return run_folds(
+                task,
+                method,
+                folders,
+                seed,
+                data,
+                resume=resume,
+                again=again,
+                workers=evaluators,
+                progress=progress,
+                say=remark,
+            )
+
+        results = _run_and_draw(run, folders, dask or workers, is_printed=is_printed, table=table)
         if trec:
-            for result in results:
-                write_trec(result, tests[result.fold], folders[result.fold])
+            _write_trec(results, tests, folders)
         _show(results, out, as_json=as_json, trec=trec)
 
 
@@ -159,7 +170,7 @@ def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
 
 
 def _run_and_draw(
-    runs: Callable[..., Iterator[Result]],
+    run: Callable[[Any, Callable[[], Any]], Iterator[Result]],
     folders: Mapping[int, Path],
     workers: int | str,
     *,
@@ -182,7 +193,7 @@ def _run_and_draw(
             status.stop()  # a terminal shows one bar at a time
             return StageProgress()
 
-        for result in runs(workers=crew, progress=begin, say=remark):
+        for result in run(crew, begin):
             status.stop()
             results.append(result)
             if is_printed and table:
@@ -203,6 +214,21 @@ def _test_parts(problem: Problem, folds: list[int], data: Path | None) -> dict[i
     for test in tests.values():
         document_keys(test)
     return tests
+
+
+def _write_trec(
+    results: list[Result], tests: Mapping[int, RankingData], folders: Mapping[int, Path]
+) -> None:
+    """Write the rankings of the test queries, and their labels."""
+    from moerank.runs.run_folder import write_trec
+
+    for result in results:
+        write_trec(result, tests[result.fold], folders[result.fold])
+
+
+def _name(problem: Problem, method: NamedSolver, solver: str | None) -> str:
+    """Return the name of the folder of a run, without fold and seed."""
+    return problem.name if method.label == problem.solver.name else f"{problem.name}-{solver}"
 
 
 def _folders(
