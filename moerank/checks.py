@@ -67,12 +67,19 @@ def check_at_least(
     ValueError: n_rounds must be an integer, not 2.5
     """
     for name, value, suffix in _unless_none(parameters, or_none):
-        if not isinstance(value, Integral) or isinstance(value, bool):
-            raise ValueError(f"{name} must be an integer{suffix}, not {reprlib.repr(value)}")
-        if value < minimum:
-            raise ValueError(f"{name} must be at least {minimum}{suffix}, not {value}")
-        if maximum is not None and int(value) > maximum:
-            raise ValueError(f"{name} must be at most {maximum:,}{suffix}, not {int(value):,}")
+        require_integer(name, value, minimum, maximum, suffix)
+
+
+def require_integer(
+    name: str, value: Any, minimum: int, maximum: int | None = None, suffix: str = ""
+) -> None:
+    """Raise a ValueError unless a value is an integer from `minimum` to `maximum`; see `check_at_least`."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise ValueError(f"{name} must be an integer{suffix}, not {reprlib.repr(value)}")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}{suffix}, not {value}")
+    if maximum is not None and int(value) > maximum:
+        raise ValueError(f"{name} must be at most {maximum:,}{suffix}, not {int(value):,}")
 
 
 def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -> None:
@@ -146,11 +153,16 @@ def memory_limit() -> int:
 
 def check_switch(**parameters: object) -> None:
     """Raise a ValueError unless each parameter is True or False: to Python, a text such as "no" is true."""
+    for name, value in parameters.items():
+        require_switch(name, value)
+
+
+def require_switch(name: str, value: object) -> None:
+    """Raise a ValueError unless a value is True or False."""
     import numpy as np  # every command loads this file, and most do without numpy
 
-    for name, value in parameters.items():
-        if not isinstance(value, bool | np.bool_):
-            raise ValueError(f"{name} must be True or False, not {reprlib.repr(value)}")
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, not {reprlib.repr(value)}")
 
 
 def check_choice(choices: Iterable[str], *, or_none: bool = False, **parameters: object) -> None:

@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 from moerank import statistics
 from moerank.arrays import Vector
+from moerank.data import RankingData
+from moerank.metrics import Metric
 
 Part: TypeAlias = Literal["test", "validation", "new"]
 
@@ -298,6 +300,34 @@ def judge(
         n_features=int(n_features),
         n_allowed=int(n_allowed),
         margin=margin,
+        **fields,
+    )
+
+
+def judge_scores(
+    data: RankingData,
+    metric: Metric,
+    selection: Vector,
+    reference: Vector,
+    n_features: int,
+    n_allowed: int,
+    **fields: Any,
+) -> Verdict:
+    """Compare the scores of a selection, shape (n_documents,), with those of its reference on test data.
+
+    See `judge` for the other arguments.
+    """
+    scores = np.column_stack([selection, reference])
+    values = data.weighted(metric.per_query(data, scores))
+    return judge(
+        values[:, 0],
+        values[:, 1],
+        "test",
+        metric.name,
+        n_features,
+        n_allowed,
+        can_differ=metric.can_differ(data),
+        weights=data.query_weights,
         **fields,
     )
 

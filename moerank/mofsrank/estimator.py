@@ -27,7 +27,6 @@ from moerank.identity import digest, identify
 from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import NDCG, Metric, as_metric, check_differing
 from moerank.mofsrank import objectives
-from moerank.mofsrank import settings as of_search
 from moerank.mofsrank.dask_slices import Slices
 from moerank.mofsrank.ensemble import Ensemble
 from moerank.mofsrank.feature_selection import FeatureSelection
@@ -38,8 +37,13 @@ from moerank.mofsrank.settings import (
     SEARCH_DEFAULTS,
     STAGES,
     Limits,
+    SearchProgress,
     Settings,
     StageArgument,
+    is_sparse,
+    listed_settings,
+    merged_settings,
+    read_refit,
 )
 from moerank.mofsrank.stage import Stage
 from moerank.rankers.arguments import as_ranking_data
@@ -48,7 +52,7 @@ from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.scikit_learn import check_is_fitted, clone
 from moerank.statistics import LEVEL, level_of_each
 from moerank.training.masks import Unit
-from moerank.verdict import Decision, Part, Verdict, judge
+from moerank.verdict import Decision, Verdict, judge, judge_scores
 
 if TYPE_CHECKING:  # these take long to load
     import pandas as pd
@@ -239,17 +243,17 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
     workers: int | Client = 1
     memo: str | Path | None = None
     resume: bool = False
-    progress: of_search.SearchProgress | None = None
+    progress: SearchProgress | None = None
     verbose: bool = False
 
     def get_params(self, deep: bool = True) -> Parameters:
         """Return the parameters; with `deep` also nested ones, such as ``ensemble__generations``."""
-        own = super().get_params(deep)
-        return {**own, **of_search.listed_settings(own)} if deep else own
+        parameters = super().get_params(deep)
+        return parameters | listed_settings(parameters) if deep else parameters
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also those of the backend, limits and settings of stages."""
-        return super().set_params(**of_search.merged_settings(self.get_params(deep=False), params))
+        return super().set_params(**merged_settings(self.get_params(deep=False), params))
 
     def __sklearn_clone__(self) -> Self:
         """Return an unfitted copy; it shares a Dask client, which cannot be copied."""
@@ -285,42 +289,39 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self.random_state_ = self._settings.random_state
-        refit = of_search.read_refit(self.refit, self.random_state_)
+        refit = read_refit(self.refit, self.random_state_)
         if validation is None and self.final in ("validation", "guaranteed"):
             raise ValueError(
                 f'final="{self.final}" needs validation data; pass validation=… to fit'
             )
-        tests: RankingData | None = None  # of a guarantee; the other queries tune and choose
+        parts = {"training": train}
         if validation is not None and self.final == "guaranteed":
-            validation, tests = objectives.halves(validation, self.random_state_)
+            # These queries test; the others tune and choose.
+            validation, parts["tests"] = objectives.halves(validation, self.random_state_)
+        if validation is not None:
+            parts["validation"] = validation
         data = self._search_data(train, refit)
         with one_blas_thread():
             tuning_metric = self._tuned_by
             self.backend_ = clone(self._settings.backend, safe=False)
             if validation is not None and self.tune and hasattr(self.backend_, "tune"):
-                allowed = [part.with_features(data.allowed) for part in (data.table, validation)]
-                self.backend_ = self.backend_.tune(*allowed, metric=tuning_metric)
+                tables = [part.with_features(data.allowed) for part in (data.table, validation)]
+                self.backend_ = self.backend_.tune(*tables, metric=tuning_metric)
             front, reference = self._searched(data)
             self.refit_ = None
             if refit is not None:
-                held_out = None if validation is None else validation.with_features(data.columns)
-                front, reference = self._served(refit, front, data, held_out)
+                front, reference = self._served(refit, front, data, validation)
             front = front.on_all_columns(data.columns)
             self._reference = rankers.on_all_columns(reference, data.columns)
-            parts = {"training": train, "validation": validation, "tests": tests}
-            values = {
-                name: self._measured(front, part)
-                for name, part in parts.items()
-                if part is not None
-            }
-        self._choose(front, values, validation)
+            values = {name: self._measured(front, part) for name, part in parts.items()}
+        self._choose(front, values)
         self._shapes = shapes_of(getattr(self, "forest_", None), train)
 
     def _search_data(self, train: RankingData, refit: object) -> _SearchData:
         """Return the data without features that are excluded or change no ranker; refuse limits that cannot be kept."""
         settings, limits = self._settings, self._settings.limits
-        allowed, named = allowed_features(train, limits)
-        trained = [settings.backend, *([] if refit is None else [refit])]
+        allowed, limits_by_name = allowed_features(train, limits)
+        trained = [settings.backend] if refit is None else [settings.backend, refit]
         # Bits that change no ranker waste evaluations.
         useful = np.any([rankers.varying_for(ranker, train) for ranker in trained], axis=0)
         columns = allowed & (useful | column_mask(limits.include, train.feature_names, "include"))
@@ -329,14 +330,16 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
                 f"{train.name}: the allowed features are constant in every query; allow others"
             )
         check_differing(self._scored_by, train)
-        priced, named_limits = with_costs(train, limits), Limits(**named)
-        varying = priced.with_features(columns)
+        table = with_costs(train, limits)
+        data = _SearchData(
+            table, table.with_features(columns), allowed, columns, Limits(**limits_by_name)
+        )
         strings = FeatureStrings(
-            varying, named_limits, by_group=settings.feature_selection.by_group
+            data.varying, data.limits, by_group=settings.feature_selection.by_group
         )
         self._all_allowed = bool(strings.keeps_limits(np.ones((1, strings.n_bits), np.bool_))[0])
         self._n_allowed = int(np.count_nonzero(columns))
-        return _SearchData(priced, varying, allowed, columns, named_limits)
+        return data
 
     def _searched(self, data: _SearchData) -> tuple[Front, rankers.Population]:
         """Run the stages; return the front of the last one, and the backend's ranker on all of its features."""
@@ -347,9 +350,9 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         if settings.ensemble is not None:  # refuse rankers without weights before the search
             rankers.require_sums(reference, self.backend_)
         stages = StagedSearch(data.varying, settings, data.table)
-        self.instance_subsets_ = (
-            None if settings.instance_selection is None else stages.select_instances()
-        )
+        self.instance_subsets_ = None
+        if settings.instance_selection is not None:
+            self.instance_subsets_ = stages.select_instances()
         front = stages.select_features(self.instance_subsets_)
         if settings.ensemble is not None:
             front = stages.combine(front)
@@ -372,28 +375,27 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             return ranker
         if finished is not None and "tuning" in finished:
             return ranker.set_params(**finished["tuning"])
-        tuned = clone(ranker, safe=False)
-        tune = getattr(tuned, "tune_to_serve", getattr(tuned, "tune", None))
+        tune = getattr(ranker, "tune_to_serve", getattr(ranker, "tune", None))
         if validation is not None and tune is not None:
             progress = partial(self._report, "refit_tuning")
-            tuned = tune(data.varying, validation, metric=self._tuned_by, progress=progress)
+            ranker = tune(data.varying, validation, metric=self._tuned_by, progress=progress)
         if finished is not None:
-            finished["tuning"] = tuned.get_params()
-        return tuned
+            finished["tuning"] = ranker.get_params()
+        return ranker
 
     def _served(
         self, ranker: Any, front: Front, data: _SearchData, validation: RankingData | None
     ) -> tuple[Front, rankers.Population]:
         """Train the ranker of `refit` on the features of each member, and on all of them; set `refit_`."""
+        if validation is not None:
+            validation = validation.with_features(data.columns)
         finished = None  # of an interrupted run: the tuning, and members by their features
         if self._settings.memo is not None and hasattr(ranker, "tune_to_serve"):
             configuration = identify([ranker, self._tuned_by, data.varying, validation], "refit")
             path = Path(f"{self._settings.memo}.refit")
             finished = Finished(path, {"refit": configuration}, resume=self._settings.resume)
         self.refit_ = self._tuned_to_serve(ranker, data, validation, finished)
-        masks = np.concatenate(
-            [front.feature_mask, np.ones((1, data.varying.n_features), np.bool_)]
-        )
+        masks = np.vstack([front.feature_mask, np.ones(data.varying.n_features, np.bool_)])
         refitted = rankers.train_on_subsets(
             self.refit_,
             data.varying,
@@ -424,53 +426,69 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
     def _scores(self, X: Matrix) -> Vector:
         return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
 
-    def _choose(
-        self, front: Front, values: Mapping[str, Measured], validation: RankingData | None
-    ) -> None:
+    def _choose(self, front: Front, values: Mapping[str, Measured]) -> None:
         """Order the members by size, choose one by the rule `final`, and judge it on the validation queries."""
         # The rule of the paper uses the training data alone.
-        chosen_by = "training" if self.final == "train" or validation is None else "validation"
-        front, values, self._quality, self.front_ = objectives.by_size(
+        part = "training" if self.final == "train" or "validation" not in values else "validation"
+        front, values, quality, self.front_ = objectives.ordered_by_size(
             front,
             values,
             objectives.read_objectives(self.objectives),
-            chosen_by,
+            part,
             retrained=self.refit_ is not None,
         )
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_, self.trained_on_ = front.population, front.trained_on
-        self.guarantee_, self.verdict_, self._advice = None, None, ""
-        self._decision: Decision = "none"
-        sizes, validated = front.sizes, values.get("validation")
-        if "tests" in values:
-            self.guarantee_ = objectives.guaranteed_member(
-                sizes, self._quality, values["tests"].differences, self.margin
-            )
-            self.chosen_ = self.guarantee_.chosen
-            self._decision = "use" if self.guarantee_.shown else "keep"
-            self._advice = self.guarantee_.sentence(
-                sizes, self._n_allowed, self._scored_by.name, self.margin
-            )
-        else:
-            rule = "half-se" if self.final == "auto" and validation is not None else self.final
-            self.chosen_ = objectives.choose_member(
-                rule, sizes, self._quality, values[chosen_by].members
-            )
-            if validated is not None:
-                self._decision, self._advice = objectives.decided(
-                    self.chosen_, sizes, validated, all_allowed=self._all_allowed
-                )
+        self.chosen_, self._decision, self._advice = self._choice(
+            front.sizes, quality, values, part
+        )
         self.support_ = self.front_support_[self.chosen_]
         if self.front_coefs_ is not None:
             self.coef_ = self.front_coefs_[self.chosen_]
         elif hasattr(self, "coef_"):  # from an earlier fit
             del self.coef_
-        if validation is not None and validated is not None:
-            level = LEVEL if self.final == "train" else level_of_each(validated.differences)
-            chosen = validated.members[:, self.chosen_]
-            self.verdict_ = self._judged(
-                chosen, validated.reference, validation, "validation", level
+        self.verdict_ = None
+        if "validation" in values:
+            validated = values["validation"]
+            self.verdict_ = judge(
+                validated.members[:, self.chosen_],
+                validated.reference,
+                "validation",
+                self._scored_by.name,
+                can_differ=validated.can_differ,
+                weights=validated.weights,
+                level=LEVEL if self.final == "train" else level_of_each(validated.differences),
+                **self._fields_of_verdict(),
             )
+
+    def _choice(
+        self, sizes: Integers, quality: Vector, values: Mapping[str, Measured], part: str
+    ) -> tuple[int, Decision, str]:
+        """Return the index of the chosen member, the decision on it and the reason; set `guarantee_`."""
+        self.guarantee_ = None
+        if "tests" in values:
+            differences = values["tests"].differences
+            guarantee = objectives.guaranteed_member(sizes, quality, differences, self.margin)
+            self.guarantee_ = guarantee
+            advice = guarantee.sentence(sizes, self._n_allowed, self._scored_by.name, self.margin)
+            return guarantee.chosen, "use" if guarantee.shown else "keep", advice
+        rule = "half-se" if self.final == "auto" and "validation" in values else self.final
+        member = objectives.choose_member(rule, sizes, quality, values[part].members)
+        if "validation" not in values:
+            return member, "none", ""
+        decision, advice = objectives.decide(
+            member, sizes, values["validation"], all_allowed=self._all_allowed
+        )
+        return member, decision, advice
+
+    def _fields_of_verdict(self) -> Parameters:
+        return {
+            "n_features": int(self.support_.sum()),
+            "n_allowed": self._n_allowed,
+            "margin": self.margin,
+            "decision": self._decision,
+            "advice": self._advice,
+        }
 
     def plot(
         self, what: Literal["front", "shapes"] = "front", *, axes: Axes | None = None
@@ -554,26 +572,12 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         check_is_fitted(self, "front_")
         data = X if isinstance(X, RankingData) else as_ranking_data(X, y, qid, name="test data")
         table = self._table(data)
-        scores = np.column_stack([self._scores(table), self._reference.scores(table)[:, 0]])
-        selection, reference = data.weighted(self._scored_by.per_query(data, scores)).T
-        return self._judged(selection, reference, data, "test", LEVEL)
-
-    def _judged(
-        self, selection: Vector, reference: Vector, data: RankingData, part: Part, level: float
-    ) -> Verdict:
-        return judge(
-            selection,
-            reference,
-            part,
-            self._scored_by.name,
-            int(self.support_.sum()),
-            self._n_allowed,
-            can_differ=self._scored_by.can_differ(data),
-            weights=data.query_weights,
-            margin=self.margin,
-            decision=self._decision,
-            advice=self._advice,
-            level=level,
+        return judge_scores(
+            data,
+            self._scored_by,
+            self._scores(table),
+            self._reference.scores(table)[:, 0],
+            **self._fields_of_verdict(),
         )
 
 
@@ -594,38 +598,43 @@ class StagedSearch:
 
     def select_instances(self) -> Mask:
         """Run the first stage, and return the instance subsets (n_subsets, n_units) for the second."""
-        chosen = self.settings.instance_selection
-        assert chosen is not None
-        judge = getattr(self.settings.backend, "judge_of_instances", None)
-        usual = default_unit(self.train) if judge is None else "query"
-        self.instance_unit = usual if chosen.unit == "auto" else chosen.unit
-        backend = self.settings.backend
+        backend, settings = self.settings.backend, self.settings.instance_selection
+        assert settings is not None
+        unit = default_unit(self.train)
+        judge_of_instances = getattr(backend, "judge_of_instances", None)
+        if settings.unit != "auto":
+            unit = settings.unit
+        elif judge_of_instances is not None:
+            unit = "query"
+        if judge_of_instances is not None:
+            backend = judge_of_instances(self.train, unit)
+        self.instance_unit = unit
         stage = InstanceSelection(
             self.train,
-            backend if judge is None else judge(self.train, self.instance_unit),
+            backend,
             self.settings.metric,
-            chosen,
-            unit=self.instance_unit,
+            settings,
+            unit=unit,
             workers=self.settings.workers,
         )
         archive = self._search("instance_selection", stage)
         return spread_along_front(
-            archive.X, archive.F, chosen.max_subsets, include_all=chosen.include_all
+            archive.X, archive.F, settings.max_subsets, include_all=settings.include_all
         )
 
     def select_features(self, pair_masks: Mask | None) -> Front:
         """Run the second stage, and return its front; without masks all rankers train on all pairs."""
-        settings, chosen = self.settings, self.settings.feature_selection
+        settings = self.settings
         stage = FeatureSelection(
             self.train,
             settings.backend,
             settings.metric,
             pair_masks,
-            chosen,
+            settings.feature_selection,
             unit=self.instance_unit or "pair",
             objectives=settings.objectives,
             limits=settings.limits,
-            adaptive=settings.adaptive_mutation and not of_search.is_sparse(settings.algorithm),
+            adaptive=settings.adaptive_mutation and not is_sparse(settings.algorithm),
             workers=settings.workers,
         )
         archive = self._search("feature_selection", stage)
@@ -635,13 +644,13 @@ class StagedSearch:
 
     def combine(self, front: Front) -> Front:
         """Run the third stage on the members of a front, and return its front."""
-        settings, chosen = self.settings, self.settings.ensemble
-        assert chosen is not None
+        settings = self.settings
+        assert settings.ensemble is not None
         stage = Ensemble(
             self.train,
             rankers.require_sums(front.population, settings.backend),
             settings.metric,
-            chosen,
+            settings.ensemble,
             objectives=settings.objectives,
             limits=settings.limits,
             by_group=settings.feature_selection.by_group,
@@ -649,20 +658,17 @@ class StagedSearch:
             workers=settings.workers,
         )
         archive = Archive()
-        if chosen.keep_members:
+        if settings.ensemble.keep_members:
             archive.add(stage.members(), stage.evaluate(stage.members()))
         archive = self._search("ensemble", stage, archive=archive)
-        trained_on = (
-            None if front.trained_on is None else stage.summed(archive.X) @ front.trained_on
-        )
-        return Front(
-            archive.F, stage.feature_mask(archive.X), stage.combined(archive.X), trained_on
-        )
+        X = archive.X
+        trained_on = None if front.trained_on is None else stage.summed(X) @ front.trained_on
+        return Front(archive.F, stage.feature_mask(X), stage.combined(X), trained_on)
 
     def _search(self, name: str, stage: Stage, *, archive: Archive | None = None) -> Archive:
         """Search a stage; return the non-dominated individuals of all evaluations and of the given archive."""
         settings = self.settings
-        searching, termination = search_arguments(name, stage, settings.algorithm)
+        algorithm, termination = search_arguments(name, stage, settings.algorithm)
         sequence = np.random.SeedSequence(settings.random_state, spawn_key=(STAGES.index(name),))
         stage.table_names = self.table.table_names
         if settings.client is not None:
@@ -680,7 +686,7 @@ class StagedSearch:
                 memo.path.unlink(missing_ok=True)
         result = search(
             stage,
-            searching,
+            algorithm,
             termination,
             seed=int(sequence.generate_state(1)[0]),
             archive=archive,
@@ -690,14 +696,15 @@ class StagedSearch:
         )
         if not (stage.repairs or stage.keeps_limits(result.archive.X).all()):
             raise ValueError(
-                f"{name}: without repair no string of the search kept the limits; leave repair=False out"
+                f"{name}: without repair no string of the search kept the limits; "
+                "leave repair=False out"
             )
         self.fronts[name] = result.archive.F
-        self.history[name] = _history(result, stage, self.table)
-        last = self.history[name].iloc[-1]
+        history = self.history[name] = _history(result, stage, self.table)
+        n_eval, seconds, hypervolume = history[["n_eval", "seconds", "hypervolume"]].iloc[-1]
         logging.getLogger("moerank").info(
             "%s: %d evaluations in %.1f s, %d members, hypervolume %.4f",
-            *(name, last["n_eval"], last["seconds"], len(result.archive.F), last["hypervolume"]),
+            *(name, n_eval, seconds, len(result.archive.F), hypervolume),
         )
         return result.archive
 
@@ -714,7 +721,7 @@ def search_arguments(name: str, stage: Stage, algorithm: str | Factory) -> tuple
     # Besides its entries a string takes about 1,000 bytes: objectives, digests and the values that are looked up.
     check_room(what, population * (stage.n_var + 1000))
     operators = stage.operators()
-    if of_search.is_sparse(algorithm):
+    if is_sparse(algorithm):
         if isinstance(stage, FeatureSelection):
             del operators["sampling"]  # the search has its own
         else:
@@ -724,26 +731,26 @@ def search_arguments(name: str, stage: Stage, algorithm: str | Factory) -> tuple
     if not settings.repair:
         operators.pop("repair", None)
         stage.repairs = False
-    if isinstance(settings.initial, str):
-        if settings.initial != "random" or stage.vtype is not bool:
+    initial = settings.initial
+    if isinstance(initial, str):
+        if initial != "random" or stage.vtype is not bool:
             raise ValueError(
                 f'{name}: initial must be an array, a pymoo Sampling or, for bits, "random"'
             )
-        operators["sampling"] = BinaryRandomSampling()
-    elif settings.initial is not None:  # the repair brings it within the limits of the stage
-        initial = settings.initial
-        if not isinstance(initial, Sampling):
-            initial = np.asarray(initial)
-            if initial.shape[1:] != (stage.n_var,) or not len(initial):
-                raise ValueError(
-                    f"{name}: initial must have shape (n_individuals, {stage.n_var}), not {initial.shape}"
-                )
-            if stage.vtype is bool:
-                if not np.isin(initial, (0, 1)).all():
-                    raise ValueError(
-                        f"{name}: initial must hold bits. Give True or False for each entry of a string"
-                    )
-                initial = initial.astype(np.bool_)
+        initial = BinaryRandomSampling()
+    elif initial is not None and not isinstance(initial, Sampling):
+        initial = np.asarray(initial)
+        if initial.shape[1:] != (stage.n_var,) or not len(initial):
+            raise ValueError(
+                f"{name}: initial must have shape (n_individuals, {stage.n_var}), "
+                f"not {initial.shape}"
+            )
+        if stage.vtype is bool and not np.isin(initial, (0, 1)).all():
+            raise ValueError(
+                f"{name}: initial must hold bits. Give True or False for each entry of a string"
+            )
+        initial = initial.astype(stage.vtype or np.float64)
+    if initial is not None:  # the repair brings it within the limits of the stage
         operators["sampling"] = initial
     end: object = settings.termination or ("n_gen", settings.generations)
     if settings.termination is None and str(algorithm).partition("[")[0] == "staircase":
@@ -758,9 +765,8 @@ def _history(result: SearchResult, stage: Stage, table: RankingData) -> pd.DataF
 
     # The box of all features, whatever the strings are, so that stages and solvers can be compared.
     box = [objectives.bounds_of(entry, table, table.n_features) for entry in stage.objectives]
-    least, largest = np.array(box, np.float64).T
-    history = pd.DataFrame([vars(generation) for generation in result.history]).drop(
-        columns="front"
-    )
-    history.insert(3, "hypervolume", result.hypervolume(largest) / np.prod(largest - least))
+    lower, upper = np.array(box, np.float64).T
+    history = pd.DataFrame([vars(generation) for generation in result.history])
+    history = history.drop(columns="front")
+    history.insert(3, "hypervolume", result.hypervolume(upper) / np.prod(upper - lower))
     return history.rename(columns={"n_gen": "generation", "elapsed": "seconds"})

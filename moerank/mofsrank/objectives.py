@@ -190,7 +190,8 @@ class Pairs(Objective):
         """See `Objective`."""
         if candidates.n_pairs is None:
             raise ValueError(
-                'the objective "pairs" is for instance selection: these rankers have no pairs of their own'
+                'the objective "pairs" is for instance selection: '
+                "these rankers have no pairs of their own"
             )
         return candidates.n_pairs
 
@@ -347,22 +348,22 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
     >>> read_objectives(("features", "error"))
     (Features(), Error())
     """
-    by_name = known_objectives()
+    table = known_objectives()
     for entry in objectives:
-        if isinstance(entry, str) and entry not in by_name:
+        if isinstance(entry, str) and entry not in table:
             if not is_code(entry):
-                raise ValueError(unknown("objective", entry, by_name))
-            by_name[entry] = _instance(load_code(entry))
-    read = tuple(by_name[entry] if isinstance(entry, str) else entry for entry in objectives)
-    if not read:
+                raise ValueError(unknown("objective", entry, table))
+            table[entry] = _instance(load_code(entry))
+    instances = tuple(table[entry] if isinstance(entry, str) else entry for entry in objectives)
+    if not instances:
         raise ValueError("objectives: a search needs at least one")
-    for objective in read:
+    for objective in instances:
         if not all(hasattr(objective, name) for name in ("name", "values", "bounds")):
             raise ValueError(f"objectives: {objective!r} is neither a name nor an Objective")
-    names = [objective.name for objective in read]
+    names = [objective.name for objective in instances]
     if len(set(names)) < len(names):
         raise ValueError(f"objectives: {', '.join(names)} are not all different")
-    return read
+    return instances
 
 
 def bounds_of(objective: Objective, data: RankingData, n_var: int) -> tuple[float, float]:
@@ -381,17 +382,19 @@ def values_in_bounds(
 ) -> NDArray[np.number]:
     """Return the values of candidates; a ValueError unless those of a user's objective are numbers in its bounds."""
     values = objective.values(candidates)
-    if not is_own(objective):
-        values, n, (low, high) = np.asarray(values), len(candidates), bounds.tolist()
-        wrong: Any = [f"{values.dtype} of shape {values.shape}"]
-        if values.shape == (n,) and values.dtype.kind in "biuf":
-            rounding = ROUNDING * (high - low)
-            wrong = values[~((values >= low - rounding) & (values <= high + rounding))]  # NaN, too
-        if len(wrong):
-            what = f'the objective "{objective.name}" returned {wrong[0]}'
-            raise ValueError(
-                f"{what}. Return {n} numbers within its bounds, {low:g} and {high:g}, or change these"
-            )
+    if is_own(objective):
+        return values
+    values, n, (lower, upper) = np.asarray(values), len(candidates), bounds.tolist()
+    mistakes: Any = [f"{values.dtype} of shape {values.shape}"]
+    if values.shape == (n,) and values.dtype.kind in "biuf":
+        rounding = ROUNDING * (upper - lower)
+        fits = (values >= lower - rounding) & (values <= upper + rounding)
+        mistakes = values[~fits]  # NaN, too
+    if len(mistakes):
+        raise ValueError(
+            f'the objective "{objective.name}" returned {mistakes[0]}. Return {n} numbers '
+            f"within its bounds, {lower:g} and {upper:g}, or change these"
+        )
     return values
 
 
@@ -400,29 +403,29 @@ def values_of(
 ) -> Matrix:
     """Return the metric of each ranker of a population on each query, weighted, shape (n_queries, n_individuals)."""
     if population.coefs is None:
-        return data.weighted(metric.per_query(data, rankers.scores_on(population, data)))
-    return data.weighted(
-        metric.of_linear(data, population.coefs, workers=workers)
-    )  # without all scores in memory
+        values = metric.per_query(data, rankers.scores_on(population, data))
+    else:  # without all scores in memory
+        values = metric.of_linear(data, population.coefs, workers=workers)
+    return data.weighted(values)
 
 
 def errors_of(
     data: RankingData, metric: Metric, population: rankers.Population, *, workers: int = 1
 ) -> Vector:
     """Return 1 − metric of each ranker of a population, shape (n_individuals,)."""
-    if population.coefs is None:
+    if population.coefs is not None:
+        return 1.0 - metric.mean_of_linear(data, population.coefs, workers=workers)
 
-        def errors(rows: Integers) -> Vector:
-            # Tables are scored a few at a time, because the scores of many take much memory.
-            n = VECTOR if isinstance(population, rankers.TablePopulation) else max(len(rows), 1)
-            means = [np.empty(0)]
-            for begin in range(0, len(rows), n):
-                part = population.take(rows[begin : begin + n])
-                means.append(metric.batch(data, rankers.scores_on(part, data)))
-            return 1.0 - np.concatenate(means)
+    def errors(rows: Integers) -> Vector:
+        # Tables are scored a few at a time, because the scores of many take much memory.
+        n = VECTOR if isinstance(population, rankers.TablePopulation) else max(len(rows), 1)
+        means = [np.empty(0)]
+        for begin in range(0, len(rows), n):
+            part = population.take(rows[begin : begin + n])
+            means.append(metric.batch(data, rankers.scores_on(part, data)))
+        return 1.0 - np.concatenate(means)
 
-        return np.concatenate(in_pieces(errors, np.arange(len(population)), workers))
-    return 1.0 - metric.mean_of_linear(data, population.coefs, workers=workers)
+    return np.concatenate(in_pieces(errors, np.arange(len(population)), workers))
 
 
 Final: TypeAlias = Literal["auto", "train", "validation", "half-se", "one-se", "knee", "guaranteed"]
@@ -471,12 +474,12 @@ class Front:
         """Return a row for each member, as in `MOFSRank.front_`."""
         import pandas as pd
 
-        further = {entry.name: values for entry, values in zip(objectives, self.F.T, strict=True)}
+        columns = {entry.name: values for entry, values in zip(objectives, self.F.T, strict=True)}
         return pd.DataFrame(
             {
                 "n_features": self.sizes,
                 "error": errors,
-                **{name: values for name, values in further.items() if name not in FRONT},
+                **{name: values for name, values in columns.items() if name not in FRONT},
                 "validation": validation,
                 "features": [tuple(np.flatnonzero(mask).tolist()) for mask in self.feature_mask],
             }
@@ -499,7 +502,7 @@ class Measured(NamedTuple):
         )
 
 
-def by_size(
+def ordered_by_size(
     front: Front,
     values: Mapping[str, Measured],
     objectives: Sequence[Objective],
@@ -512,12 +515,12 @@ def by_size(
     Members that others dominate by this metric are left out if their rankers are `retrained`.
     """
     means = {name: mean_over_queries(part.members) for name, part in values.items()}
-    names, training = [objective.name for objective in objectives], 1.0 - means["training"]
-    errors = front.F[:, names.index("error")] if "error" in names else training
+    training = 1.0 - means["training"]
     quality = -training if chosen_by == "training" else means[chosen_by]
+    is_error = np.array([objective.name == "error" for objective in objectives])
+    errors = front.F[:, is_error.argmax()] if is_error.any() else training
     order = np.lexsort((*front.F.T[::-1], errors, front.sizes))
     if retrained:
-        is_error = np.array([name == "error" for name in names])
         order = order[is_nondominated(np.where(is_error, -quality[order, None], front.F[order]))]
     front, validation = front.take(order), means.get("validation", np.full(len(errors), np.nan))
     values = {name: part._replace(members=part.members[:, order]) for name, part in values.items()}
@@ -525,7 +528,7 @@ def by_size(
 
 
 def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Matrix) -> int:
-    """Return the number of the member of a front that a rule chooses; see `MOFSRank`.
+    """Return the index of the member that a rule chooses; see `MOFSRank`.
 
     The members have ascending `sizes` and the mean metrics `means`, both of shape (n_members,), and the metric
     `per_query` (n_queries, n_members).
@@ -554,47 +557,50 @@ def knee(sizes: Integers, means: Vector) -> int:
     2
     """
     best = int(means.argmax())
-    first = int(np.lexsort((-means, sizes))[0])
-    if sizes[best] == sizes[first]:
+    smallest = int(np.lexsort((-means, sizes))[0])
+    if sizes[best] == sizes[smallest]:
         return best
-    x = (sizes - sizes[first]) / (sizes[best] - sizes[first])
-    y = (means - means[first]) / max(means[best] - means[first], np.finfo(float).tiny)
-    above = np.where(x <= 1, y - x, -np.inf)
-    bend = int(above.argmax())
-    return bend if above[bend] > 1e-12 else best
+    x = (sizes - sizes[smallest]) / (sizes[best] - sizes[smallest])
+    gain = max(means[best] - means[smallest], np.finfo(float).tiny)
+    y = (means - means[smallest]) / gain
+    heights = np.where(x <= 1, y - x, -np.inf)
+    bend = int(heights.argmax())
+    return bend if heights[bend] > 1e-12 else best
 
 
-def decided(
-    chosen: int, sizes: Integers, measured: Measured, *, all_allowed: bool
+def decide(
+    member: int, sizes: Integers, measured: Measured, *, all_allowed: bool
 ) -> tuple[Decision, str]:
     """Return the decision of validation queries on the chosen member, and the reason; see `moerank.verdict.Verdict`.
 
     A member loses if it ranks below all features by more than a paired standard error. `all_allowed` tells whether the
     limits allow all features together.
     """
-    if not measured.can_differ.any():
-        return (
-            "none",
-            "No validation query can tell sets of features apart, so their sizes alone chose",
-        )
-    gains, errors = np.transpose(
-        list(map(statistics.mean_and_error, measured.members.T - measured.reference))
-    )
+    n_differing = np.count_nonzero(measured.can_differ)
+    if not n_differing:
+        reason = "No validation query can tell sets of features apart, so their sizes alone chose"
+        return "none", reason
+    differences = measured.members.T - measured.reference
+    gains, errors = np.transpose([statistics.mean_and_error(row) for row in differences])
     harmless = gains >= -np.nan_to_num(errors)  # a single query has no error
-    if harmless[chosen]:
-        n = np.count_nonzero(measured.can_differ)
-        few = f"Only {n} validation quer{'y' if n == 1 else 'ies'} can tell, too few to rely on"
-        return ("try", few) if n < statistics.FEWEST_QUERIES else ("use", "")
-    loss = short(-gains[chosen])
+    if harmless[member]:
+        if n_differing >= statistics.FEWEST_QUERIES:
+            return "use", ""
+        queries = "query" if n_differing == 1 else "queries"
+        return "try", f"Only {n_differing} validation {queries} can tell, too few to rely on"
+    loss = short(-gains[member])
     if not harmless.any():
-        reason = f"On validation every set of the front ranked worse than all features, the chosen one by {loss}"
+        reason = (
+            "On validation every set of the front ranked worse than all features, "
+            f"the chosen one by {loss}"
+        )
         return "keep" if all_allowed else "limits", reason
     smallest = int(sizes[harmless].min())
-    ranked = f"On validation this set ranked worse than all features, by {loss}"
-    return "loss", f"{ranked}; the smallest set that did not has {smallest} features"
+    reason = f"On validation this set ranked worse than all features, by {loss}"
+    return "loss", f"{reason}; the smallest set that did not has {smallest} features"
 
 
-GUARANTEE_STREAM = 0x677561  # number of the random stream that halves the validation queries
+GUARANTEE_STREAM = 0x677561  # key of the random stream that halves the validation queries
 
 
 class Guarantee(NamedTuple):
@@ -603,7 +609,7 @@ class Guarantee(NamedTuple):
     Attributes
     ----------
     chosen : int
-        Its number; without a guaranteed member, the number of the first one that was tested.
+        Index of the guaranteed member, or of the first one tested.
     shown : bool
         Whether the tests show that it loses less than the margin.
     smaller : bool
@@ -622,17 +628,18 @@ class Guarantee(NamedTuple):
 
     def sentence(self, sizes: Integers, n_allowed: int, metric: str, margin: float) -> str:
         """Return the guarantee in words, for members of these `sizes`."""
-        size, queries = (
-            sizes[self.chosen],
-            f"{self.n_queries:,} validation queries that chose nothing else",
-        )
         loss = (
-            f"less than {margin:g} {metric} against all of them, with 95 % confidence by {queries}"
+            f"less than {margin:g} {metric} against all of them, with 95 % confidence by "
+            f"{self.n_queries:,} validation queries that chose nothing else"
         )
+        size, largest_loss, end = sizes[self.chosen], self.largest_loss, ""
         if self.shown:
-            return f"{size} of {n_allowed} features lose {loss}{'; the next smaller set fails the test' * self.smaller}"
-        least = f"; {size} features lose less than {ceil(1000 * self.largest_loss) / 1000:g}"
-        return f"No set of the front passes the test that it loses {loss}{least * (self.largest_loss < 1)}"
+            if self.smaller:
+                end = "; the next smaller set fails the test"
+            return f"{size} of {n_allowed} features lose {loss}{end}"
+        if largest_loss < 1:
+            end = f"; {size} features lose less than {ceil(1000 * largest_loss) / 1000:g}"
+        return f"No set of the front passes the test that it loses {loss}{end}"
 
 
 def halves(validation: RankingData, seed: int) -> tuple[RankingData, RankingData]:
@@ -641,9 +648,9 @@ def halves(validation: RankingData, seed: int) -> tuple[RankingData, RankingData
         raise ValueError(
             f'{validation.name}: one query has no halves, which final="guaranteed" needs; give more'
         )
-    drawn = np.random.default_rng([GUARANTEE_STREAM, seed]).permutation(validation.n_queries)
-    first, second = np.split(drawn, [len(drawn) // 2])
-    return of_queries(validation, np.sort(first)), of_queries(validation, np.sort(second))
+    order = np.random.default_rng([GUARANTEE_STREAM, seed]).permutation(validation.n_queries)
+    tuning, testing = np.split(order, [len(order) // 2])
+    return of_queries(validation, np.sort(tuning)), of_queries(validation, np.sort(testing))
 
 
 def guaranteed_member(
@@ -676,12 +683,12 @@ def guaranteed_member(
     >>> guaranteed_member(np.array([1, 2, 6]), np.array([0.2, 0.6, 0.7]), d, margin=0.05)[:3]
     (1, True, True)
     """
-    by_size = np.lexsort((-ordering, sizes))
-    best_before = np.maximum.accumulate(np.concatenate([[-np.inf], ordering[by_size][:-1]]))
-    order = by_size[ordering[by_size] > best_before][::-1]
+    order = np.lexsort((-ordering, sizes))
+    best_before = np.maximum.accumulate(np.concatenate([[-np.inf], ordering[order][:-1]]))
+    order = order[ordering[order] > best_before][::-1]
     accepted = list(
         takewhile(lambda member: statistics.shown_above(differences[:, member], -margin), order)
     )
-    chosen = int(accepted[-1] if accepted else order[0])
-    loss = statistics.largest_loss(differences[:, chosen])
-    return Guarantee(chosen, bool(accepted), len(accepted) < len(order), loss, len(differences))
+    member = int(accepted[-1] if accepted else order[0])
+    loss = statistics.largest_loss(differences[:, member])
+    return Guarantee(member, bool(accepted), len(accepted) < len(order), loss, len(differences))

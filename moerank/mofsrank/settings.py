@@ -13,7 +13,14 @@ from pydantic.json_schema import SkipJsonSchema
 from pymoo.core.termination import Termination
 from pymoo.termination import get_termination
 
-from moerank.checks import cap_workers, check_at_least, check_choice, check_switch, unknown
+from moerank.checks import (
+    Parameters,
+    cap_workers,
+    check_choice,
+    require_integer,
+    require_switch,
+    unknown,
+)
 from moerank.data import FeatureCosts
 from moerank.data.inputs import listed
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Factory, make_algorithm
@@ -33,28 +40,39 @@ SearchProgress: TypeAlias = Callable[[str, float, int, int], object]
 """Function of the stage, the fraction of it that is done, the generation and the evaluations."""
 
 
-def _named(features: Any) -> tuple[Any, ...]:
+def _read_features(features: Any) -> tuple[Any, ...]:
     """Return features as a tuple of values that JSON can hold."""
-    return tuple(int(one) if isinstance(one, np.integer) else one for one in listed(features))
+    return tuple(
+        int(feature) if isinstance(feature, np.integer) else feature for feature in listed(features)
+    )
 
 
 # Features by their columns, counted from 0, or by their names.
 Features: TypeAlias = Annotated[
-    tuple[Any, ...], pydantic.BeforeValidator(_named, json_schema_input_type=tuple[int | str, ...])
+    tuple[Any, ...],
+    pydantic.BeforeValidator(_read_features, json_schema_input_type=tuple[int | str, ...]),
 ]
 
 
-def at_least(least: int, most: int | None = None) -> pydantic.BeforeValidator:
-    """Return a validator of integers from `least` to `most`, which refuses "5", 5.0 and true."""
+def at_least(minimum: int, maximum: int | None = None) -> pydantic.BeforeValidator:
+    """Return a validator of integers from `minimum` to `maximum`, which refuses "5", 5.0 and true."""
 
     def check(value: Any, info: pydantic.ValidationInfo) -> int:
-        check_at_least(least, most, **{str(info.field_name): value})
+        require_integer(str(info.field_name), value, minimum, maximum)
         return int(value)
 
     # The JSON schema, from which the reference of the keys is made, takes the range from this type.
     return pydantic.BeforeValidator(
-        check, json_schema_input_type=Annotated[int, pydantic.Field(ge=least, le=most)]
+        check, json_schema_input_type=Annotated[int, pydantic.Field(ge=minimum, le=maximum)]
     )
+
+
+def _read_switch(value: object, info: pydantic.ValidationInfo) -> object:
+    require_switch(str(info.field_name), value)
+    return value
+
+
+Switch: TypeAlias = Annotated[bool, pydantic.BeforeValidator(_read_switch)]
 
 
 def _checked_by(check: Callable[[Any], object], shown_as: object) -> pydantic.BeforeValidator:
@@ -67,32 +85,31 @@ def _checked_by(check: Callable[[Any], object], shown_as: object) -> pydantic.Be
     return pydantic.BeforeValidator(validate, json_schema_input_type=shown_as)
 
 
+# The attributes of pymoo's terminations that hold a number of generations, of evaluations, or of seconds.
+COUNTS = {"n_max_gen", "n_max_evals"}
+BUDGETS = COUNTS | {"max_time"}
+
+
+def _budgets(termination: Any) -> Parameters:
+    """Return the attributes of a termination, which may also have the form of `get_termination`, or be None."""
+    if not isinstance(termination, Termination | None):
+        termination = get_termination(*listed(termination))
+    return vars(termination) if termination else {}
+
+
 def _check_termination(termination: Any) -> None:
     """Refuse a termination that pymoo misreads, or refuses without naming it."""
-    if termination is None or isinstance(termination, Termination):
-        return
     try:
-        kind, *limits = [termination] if isinstance(termination, str) else termination
-        made = get_termination(kind, *limits)
-        numbers: list[Any] = [getattr(made, "max_time", limit) for limit in limits]
-        endless = not limits and kind not in ("moo", "soo")  # these have limits of their own
-        if (
-            endless
-            or any(isinstance(limit, bool) for limit in limits)
-            or not all(0 < each < inf for each in numbers)
-        ):
-            raise ValueError
+        budgets = _budgets(termination)
+        valid = all(0 < budgets.get(name, 1) < inf for name in BUDGETS)
     except Exception:  # pymoo raises Exception itself
+        valid = False
+    if not valid:
         raise ValueError(
-            f'termination must be ("n_gen", 50), ("n_eval", 5000), ("time", "00:01:00"), another one that pymoo knows '
-            f"by name, or a pymoo Termination, not {termination!r}"
-        ) from None
-
-
-def _counts(termination: Any) -> bool:
-    """Return whether a checked termination, or None for the default, is a number of generations or evaluations."""
-    made = get_termination(*termination) if isinstance(termination, list | tuple) else termination
-    return made is None or hasattr(made, "n_max_gen") or hasattr(made, "n_max_evals")
+            'termination must be ("n_gen", 50), ("n_eval", 5000), ("time", "00:01:00"), '
+            "another one that pymoo knows by name, or a pymoo Termination, "
+            f"not {termination!r}"
+        )
 
 
 def _check_algorithm(algorithm: object) -> None:
@@ -104,7 +121,9 @@ AsJson = pydantic.PlainSerializer(lambda value: identify(value, "a setting"), wh
 
 
 @contextmanager
-def refusing(describe: Callable[[pydantic.ValidationError], str]) -> Iterator[None]:
+def pydantic_errors_as_value_errors(
+    describe: Callable[[pydantic.ValidationError], str],
+) -> Iterator[None]:
     """Turn an error of pydantic into a ValueError that describes it."""
     try:
         yield
@@ -136,11 +155,7 @@ class LimitsSection(Section):
     @property
     def given(self) -> dict[str, object]:
         """The limits that are set, by name."""
-        return {
-            name: limit
-            for name, limit in self
-            if name in LimitsSection.model_fields and limit not in (None, ())
-        }
+        return self.model_dump(include=set(LimitsSection.model_fields), exclude_defaults=True)
 
 
 class Limits(LimitsSection):
@@ -187,15 +202,11 @@ class Limits(LimitsSection):
     group_costs: Mapping[Any, float] | None = pydantic.Field(default=None, exclude=True)
 
     def __init__(self, **limits: Any) -> None:
-        with refusing(_sentence):
+        with pydantic_errors_as_value_errors(_sentence):
             super().__init__(**limits)
 
     def __repr_args__(self) -> list[tuple[str, Any]]:
-        return [
-            (name, getattr(self, name))
-            for name in type(self).model_fields
-            if name in self.model_fields_set
-        ]
+        return list(given_settings(self).items())
 
 
 Probability = Annotated[float, pydantic.Field(ge=0, le=1)]
@@ -343,60 +354,57 @@ class Settings(SearchSettings):
     feature_selection: FeatureSelectionSettings
     ensemble: EnsembleSettings | None
     limits: Limits
-    adaptive_mutation: bool
-    tune: bool
+    adaptive_mutation: Switch
+    tune: Switch
     random_state: Annotated[int, at_least(0)]
     workers: Annotated[int, at_least(1), pydantic.AfterValidator(cap_workers)] = pydantic.Field(
         exclude=True
     )
-    client: Any = pydantic.Field(exclude=True)
+    client: Any = pydantic.Field(default=None, exclude=True)
     memo: str | Path | None = pydantic.Field(exclude=True)
-    resume: bool = pydantic.Field(exclude=True)
+    resume: Switch = pydantic.Field(exclude=True)
     progress: SearchProgress | None = pydantic.Field(exclude=True)
-    verbose: bool = pydantic.Field(exclude=True)
+    verbose: Switch = pydantic.Field(exclude=True)
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
         """Return the checked arguments; a ValueError names the argument, or the stage and the key."""
-        given = {name: arguments[name] for name in cls.model_fields if name != "client"}
-        has_cluster = hasattr(given["workers"], "scatter")  # it is a Dask client
-        given |= {"client": given["workers"], "workers": 1} if has_cluster else {"client": None}
-        given["backend"] = as_backend(given["backend"])
-        if given["instance_selection"] is None:
-            given["instance_selection"] = not hasattr(given["backend"], "judge_of_instances")
-        given["metric"] = as_metric(given["metric"], NDCG(10))
-        given["limits"] = given["limits"] or {}
-        if given["random_state"] is None:
-            given["random_state"] = int(np.random.SeedSequence().generate_state(1)[0])
-        with refusing(_sentence):
-            return cls.model_validate(given)
-
-    @pydantic.field_validator("adaptive_mutation", "tune", "resume", "verbose", mode="before")
-    @classmethod
-    def _is_switch(cls, value: object, info: pydantic.ValidationInfo) -> object:
-        check_switch(**{str(info.field_name): value})
-        return value
+        settings = {name: arguments[name] for name in cls.model_fields if name in arguments}
+        if hasattr(settings["workers"], "scatter"):  # it is a Dask client
+            settings |= {"client": settings["workers"], "workers": 1}
+        settings["backend"] = as_backend(settings["backend"])
+        if settings["instance_selection"] is None:
+            settings["instance_selection"] = not hasattr(settings["backend"], "judge_of_instances")
+        settings["metric"] = as_metric(settings["metric"], NDCG(10))
+        settings["limits"] = settings["limits"] or {}
+        if settings["random_state"] is None:
+            settings["random_state"] = int(np.random.SeedSequence().generate_state(1)[0])
+        with pydantic_errors_as_value_errors(_sentence):
+            return cls.model_validate(settings)
 
     @pydantic.field_validator(*STAGES, mode="before")
     @classmethod
     def _read_stage(cls, value: object, info: pydantic.ValidationInfo) -> object:
         if isinstance(value, Mapping | StageSettings):
             return value
-        check_switch(**{str(info.field_name): value})
+        _read_switch(value, info)
         if not value and info.field_name == "feature_selection":
             raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
         return {} if value else None
 
     @pydantic.model_validator(mode="after")
     def _fit_together(self) -> Self:
-        if isinstance(self.algorithm, str) and is_sparse(self.algorithm):
+        if is_sparse(self.algorithm):
             make_algorithm(
                 self.algorithm, self.feature_selection.population, {}, len(self.objectives)
             )
         for stage in STAGES if self.algorithm == "rvea" else ():
-            if not _counts(getattr(getattr(self, stage), "termination", None)):
-                remedy = 'Give the termination as ("n_gen", 50) or ("n_eval", 5000), or take another algorithm'
-                raise ValueError(f"{stage}: rvea must know its end beforehand. {remedy}")
+            budgets = _budgets(getattr(getattr(self, stage), "termination", None))
+            if budgets and not budgets.keys() & COUNTS:
+                raise ValueError(
+                    f"{stage}: rvea must know its end beforehand. Give the termination as "
+                    '("n_gen", 50) or ("n_eval", 5000), or take another algorithm'
+                )
         return self
 
     def configuration(self) -> dict[str, object]:
@@ -408,17 +416,16 @@ class Settings(SearchSettings):
 
 def _sentence(error: pydantic.ValidationError) -> str:
     """Return a sentence about the first wrong argument, with the stage."""
-    first = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
-    name, *keys = map(str, first["loc"] or ("",))
-    if first["type"] == "extra_forbidden":
-        model = STAGE_SETTINGS.get(name, Limits)
-        return unknown(
-            f"setting of {name}" if keys else "limit", (keys or [name])[-1], model.model_fields
-        )
-    if first["type"] == "value_error":
-        return f"{name}: {first['ctx']['error']}" if keys else str(first["ctx"]["error"])
-    where = f"{name}: {'.'.join(keys)}" if keys else name
-    return f"{where} {first['msg'].removeprefix('Input ')}, not {first['input']!r:.80}"
+    mistake = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
+    name, *keys = map(str, mistake["loc"] or ("",))
+    if mistake["type"] == "extra_forbidden":
+        kind, key = (f"setting of {name}", keys[-1]) if keys else ("limit", name)
+        return unknown(kind, key, STAGE_SETTINGS.get(name, Limits).model_fields)
+    if mistake["type"] == "value_error":
+        reason = str(mistake["ctx"]["error"])
+        return f"{name}: {reason}" if keys else reason
+    path = f"{name}: {'.'.join(keys)}" if keys else name
+    return f"{path} {mistake['msg'].removeprefix('Input ')}, not {mistake['input']!r:.80}"
 
 
 def is_sparse(algorithm: str | Factory) -> bool:
@@ -441,17 +448,13 @@ def read_refit(value: object, random_state: int = 0) -> Any:
         name, parameters = read_solver(value)
         entry = solver_entry(name)
         if entry is None or entry.selects:
-            raise ValueError(
-                unknown("ranker", name, [row.name for row in solvers().values() if not row.selects])
-            )
+            names = [entry.name for entry in solvers().values() if not entry.selects]
+            raise ValueError(unknown("ranker", name, names))
         ranker = make_solver(name, **parameters)
-    elif (
-        isinstance(value, type)
-        or hasattr(value, "backend")
-        or not hasattr(value, "fit") & hasattr(value, "predict")
-    ):
+    elif isinstance(value, type) or not hasattr(value, "fit") & hasattr(value, "predict"):
         raise ValueError(
-            f"refit must be the name of a ranker, or a ranker with fit and predict, not {value!r:.80}"
+            f"refit must be the name of a ranker, or a ranker with fit and predict, "
+            f"not {value!r:.80}"
         )
     else:
         ranker = clone(value, safe=False)
@@ -467,12 +470,12 @@ def listed_settings(parameters: Mapping[str, object]) -> dict[str, object]:
     >>> {name: value for name, value in listed_settings(stages | {"limits": None}).items() if "generations" in name}
     {'feature_selection__generations': 5}
     """
-    listed: dict[str, object] = {}
+    settings: dict[str, object] = {}
     for name, model in NESTED.items():
         if parameters[name] is not False:
-            settings = model.model_construct(**given_settings(parameters[name]))
-            listed |= {f"{name}__{key}": value for key, value in settings}
-    return listed
+            section = model.model_construct(**given_settings(parameters[name]))
+            settings |= {f"{name}__{key}": value for key, value in section}
+    return settings
 
 
 def merged_settings(
@@ -489,20 +492,18 @@ def merged_settings(
     for name, value in sorted(changes.items(), key=lambda change: "__" in change[0]):
         outer, _, key = name.partition("__")
         current = merged.get(outer, parameters.get(outer, ()))
-        if not key or outer not in NESTED:
-            if key and current is None:
-                remedy = f"set {outer} itself"
-                raise ValueError(
-                    f"{name}: {outer} is None, and so has no parameters of its own; {remedy}"
-                )
+        if key and outer in NESTED:
+            if key not in NESTED[outer].model_fields:
+                raise ValueError(unknown(f"setting of {outer}", key, NESTED[outer].model_fields))
+            if current is False:
+                reason = f"the stage is left out ({outer}=False), and has no settings"
+                raise ValueError(f"{name}: {reason}; set {outer}=True as well")
+            merged[outer] = given_settings(current) | {key: value}
+        elif key and current is None:
+            reason = f"{outer} is None, and so has no parameters of its own"
+            raise ValueError(f"{name}: {reason}; set {outer} itself")
+        else:
             merged[name] = value
-            continue
-        if key not in NESTED[outer].model_fields:
-            raise ValueError(unknown(f"setting of {outer}", key, NESTED[outer].model_fields))
-        if current is False:
-            reason = f"the stage is left out ({outer}=False), and has no settings"
-            raise ValueError(f"{name}: {reason}; set {outer}=True as well")
-        merged[outer] = {**given_settings(current), key: value}
     return merged
 
 
@@ -510,18 +511,18 @@ StageSettingsT = TypeVar("StageSettingsT", bound=StageSettings)
 
 
 def settings_with(
-    kind: type[StageSettingsT], settings: object, keywords: Mapping[str, object]
+    kind: type[StageSettingsT], settings: object, keywords: dict[str, object]
 ) -> StageSettingsT:
     """Return settings of a stage, by default the default ones, with keywords in place of some of them."""
     for name in keywords:
         if name not in kind.model_fields:
             raise TypeError(unknown("argument", name, kind.model_fields))
-    with refusing(_sentence):
-        return kind.model_validate({**given_settings(settings), **keywords})
+    with pydantic_errors_as_value_errors(_sentence):
+        return kind.model_validate(given_settings(settings) | keywords)
 
 
 def given_settings(settings: object) -> dict[str, Any]:
     """Return the settings of a stage, or the limits, that the user gave."""
     if isinstance(settings, Section):
-        return {name: getattr(settings, name) for name in settings.model_fields_set}
+        return {name: value for name, value in settings if name in settings.model_fields_set}
     return dict(settings) if isinstance(settings, Mapping) else {}

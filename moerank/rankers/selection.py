@@ -14,7 +14,7 @@ from moerank.rankers.base import LinearRanker, Ranker
 from moerank.rankers.population import LinearPopulation, Population
 from moerank.rankers.rank_svm import RankSVM
 from moerank.scikit_learn import check_is_fitted
-from moerank.verdict import MARGIN, Verdict, judge
+from moerank.verdict import MARGIN, Verdict, judge_scores
 
 
 class Selection(Ranker):
@@ -88,18 +88,14 @@ class Selection(Ranker):
         if validation is not None and hasattr(ranker, "tune"):
             ranker = ranker.tune(train, validation, metric=tuning)
         reference = train_on_subsets(ranker, train, np.ones((1, train.n_features), bool))
-        scores = np.column_stack([self.predict(test), reference.scores(self._table(test))[:, 0]])
-        selection_values, reference_values = test.weighted(measure.per_query(test, scores)).T
         n_all = np.count_nonzero(varying_for(ranker, train) | self.support_)
-        return judge(
-            selection_values,
-            reference_values,
-            "test",
-            measure.name,
+        return judge_scores(
+            test,
+            measure,
+            self.predict(test),
+            reference.scores(self._table(test))[:, 0],
             int(self.support_.sum()),
             int(n_all),
-            can_differ=measure.can_differ(test),
-            weights=test.query_weights,
             margin=margin,
             against=" ".join(repr(ranker).split()),
         )

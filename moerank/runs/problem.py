@@ -34,7 +34,7 @@ from moerank.mofsrank.settings import (
     LimitsSection,
     SearchSettings,
     Section,
-    refusing,
+    pydantic_errors_as_value_errors,
 )
 from moerank.runs.sources import (
     Data,
@@ -425,7 +425,7 @@ def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None
     if reader_of(path) is not None:
         raise ValueError(f"{path} is a table, not a problem file; moerank init {path} writes one")
     overrides = overrides or {}
-    with refusing(partial(_sentence, file=str(path), overrides=overrides)):
+    with pydantic_errors_as_value_errors(partial(_sentence, file=str(path), overrides=overrides)):
         content = Problem.model_validate(_changed(read_toml(path), overrides))
     return content if str(problem) in shipped_problems() else content.located_in(path.parent)
 
@@ -456,7 +456,9 @@ def make_problem(name: str, data: InMemory, settings: Mapping[str, Any] | None =
     """
     settings = settings or {}
     document = _changed({"name": name}, settings)
-    with refusing(partial(_sentence, file=f"problem {name!r}", overrides=settings)):
+    with pydantic_errors_as_value_errors(
+        partial(_sentence, file=f"problem {name!r}", overrides=settings)
+    ):
         return Problem.model_validate(
             {**document, "data": read_memory(data, document.get("data", {}))}
         )
@@ -487,7 +489,9 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
                     "make_problem"
                 )
         document["data"] = problem.data
-    with refusing(partial(_sentence, file=f"problem {problem.name!r}", overrides=settings)):
+    with pydantic_errors_as_value_errors(
+        partial(_sentence, file=f"problem {problem.name!r}", overrides=settings)
+    ):
         changed = Problem.model_validate(document)
     return changed.located_in(problem._folder) if problem._folder else changed
 

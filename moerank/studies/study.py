@@ -17,7 +17,7 @@ from moerank.data import RankingData
 from moerank.data.folds import MAX_FOLDS, N_FOLDS
 from moerank.files import Json, last_change, replace_file
 from moerank.identity import digest
-from moerank.mofsrank.settings import Section, refusing
+from moerank.mofsrank.settings import Section, pydantic_errors_as_value_errors
 from moerank.runs.problem import Problem, load_problem, make_problem, with_settings
 from moerank.runs.result import FORMAT, RESULT, Format, Result, Stored, find_result
 from moerank.runs.run_fold import run_fold
@@ -371,7 +371,7 @@ class Study:
         )
         ablation = {solver.label: name for name, solver in variants.items()}
         self.out, self.data = Path(out), data
-        with refusing(first_mistake):
+        with pydantic_errors_as_value_errors(first_mistake):
             self._grids = [
                 Grid(
                     problems=tuple(group),

@@ -14,7 +14,7 @@ from moerank.data.folds import of_queries
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.mofsrank.objectives import Measured, decided, guaranteed_member, halves, knee, values_of
+from moerank.mofsrank.objectives import Measured, decide, guaranteed_member, halves, knee, values_of
 from moerank.mofsrank.settings import InstanceSelectionSettings, Settings
 from moerank.rankers import FSMRank, RankSVM
 from moerank.statistics import e_value, largest_loss, level_of_each, mean_interval, p_above, p_differs, shown_above
@@ -48,27 +48,27 @@ def test_advice_names_the_smallest_member_that_does_no_harm():
     losses = np.array([-0.3, -0.2, -0.001, 0.01])
     per_query = reference[:, None] + losses + rng.normal(0, 0.02, (50, 4))
     measured = Measured(per_query, reference, np.arange(50) < 30)
-    assert decided(2, SIZES, measured, all_allowed=True) == ("use", "")
-    assert decided(3, SIZES, measured, all_allowed=True) == ("use", "")
+    assert decide(2, SIZES, measured, all_allowed=True) == ("use", "")
+    assert decide(3, SIZES, measured, all_allowed=True) == ("use", "")
     few = measured._replace(can_differ=np.arange(50) < 29)
     reason = "Only 29 validation queries can tell, too few to rely on"
-    assert decided(2, SIZES, few, all_allowed=True) == ("try", reason)
+    assert decide(2, SIZES, few, all_allowed=True) == ("try", reason)
     none = measured._replace(can_differ=np.zeros(50, bool))
     reason = "No validation query can tell sets of features apart, so their sizes alone chose"
-    assert decided(2, SIZES, none, all_allowed=True) == ("none", reason)
-    decision, reason = decided(1, SIZES, measured, all_allowed=True)
+    assert decide(2, SIZES, none, all_allowed=True) == ("none", reason)
+    decision, reason = decide(1, SIZES, measured, all_allowed=True)
     assert decision == "loss"
     assert reason.startswith("On validation this set ranked worse than all features, by .1")
     assert reason.endswith("; the smallest set that did not has 6 features")
     for all_allowed, expected in ((True, "keep"), (False, "limits")):
         smaller = measured._replace(members=per_query[:, :2])
-        decision, reason = decided(1, SIZES[:2], smaller, all_allowed=all_allowed)
+        decision, reason = decide(1, SIZES[:2], smaller, all_allowed=all_allowed)
         assert decision == expected
         assert reason.startswith("On validation every set of the front ranked worse than all features, the chosen one")
     reference = np.full(30, 0.5)  # without spread any loss counts
     for loss, expected in ((0.0, "use"), (0.25, "keep")):
         equal = Measured(reference[:, None] - loss, reference, np.ones(30, bool))
-        assert decided(0, SIZES[:1], equal, all_allowed=True)[0] == expected
+        assert decide(0, SIZES[:1], equal, all_allowed=True)[0] == expected
 
 
 def test_a_guarantee_counts_queries_by_their_weights():

@@ -12,7 +12,7 @@ from moerank.mofsrank.objectives import OBJECTIVES, Objective
 from moerank.rankers import RankRLS
 from moerank.runs.problem import make_problem
 from moerank.runs.run_fold import run_fold
-from moerank.runs.solver import Solver
+from moerank.runs.solver import GivenSolver
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 GROUPS = {"a": "text", "b": "text", "c": "text"}
@@ -91,7 +91,7 @@ def members_of_stage(fold, limits):
 def members_of_study(fold, limits):
     settings = {f"features.{name}": value for name, value in limits.items()}
     problem = make_problem("mine", fold, {"metric.name": "NDCG@5", "backend.tune": False, **settings})
-    solver = Solver.of(lambda problem, seed: solver_of(fold[0].feature_names), "own", own=True)
+    solver = GivenSolver.of(lambda problem, seed: solver_of(fold[0].feature_names), "own", own_goal=True)
     result = run_fold(problem, 1, solver, baselines=False)
     columns = [fold[0].feature_names.index(name) for name in result.feature_names]
     features = [np.take(columns, member.features) for member in result.front]

@@ -186,7 +186,6 @@ def test_same_bits_with_any_number_of_workers(fold):
     [
         (dict(refit="lambdamat"), "unknown ranker 'lambdamat'; did you mean 'lambdamart'"),
         (dict(refit=LambdaMART), "refit must be the name of a ranker, or a ranker with fit and predict, not <class"),
-        (dict(refit=MOFSRank()), "refit must be the name of a ranker, or a ranker .*, not MOFSRank"),
         (dict(backend=MOFSRank()), "backend must be a ranker with fit_population, .*, not MOFSRank"),
         (dict(tuning="bogus"), "tuning must be a Metric or the name of one"),
         (
