@@ -86,8 +86,8 @@ def _checked_by(check: Callable[[Any], object], shown_as: object) -> pydantic.Be
 
 
 # The attributes of pymoo's terminations that hold a number of generations, of evaluations, or of seconds.
-COUNTS = {"n_max_gen", "n_max_evals"}
-BUDGETS = COUNTS | {"max_time"}
+_COUNTS = {"n_max_gen", "n_max_evals"}
+_BUDGETS = _COUNTS | {"max_time"}
 
 
 def _budgets(termination: Any) -> Parameters:
@@ -101,7 +101,7 @@ def _check_termination(termination: Any) -> None:
     """Refuse a termination that pymoo misreads, or refuses without naming it."""
     try:
         budgets = _budgets(termination)
-        valid = all(0 < budgets.get(name, 1) < inf for name in BUDGETS)
+        valid = all(0 < budgets.get(name, 1) < inf for name in _BUDGETS)
     except Exception:  # pymoo raises Exception itself
         valid = False
     if not valid:
@@ -400,7 +400,7 @@ class Settings(SearchSettings):
             )
         for stage in STAGES if self.algorithm == "rvea" else ():
             budgets = _budgets(getattr(getattr(self, stage), "termination", None))
-            if budgets and not budgets.keys() & COUNTS:
+            if budgets and not budgets.keys() & _COUNTS:
                 raise ValueError(
                     f"{stage}: rvea must know its end beforehand. Give the termination as "
                     '("n_gen", 50) or ("n_eval", 5000), or take another algorithm'
