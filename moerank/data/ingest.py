@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from moerank.arrays import Floats
 from moerank.checks import check_at_least, unknown
+from moerank.data.inputs import MAX_LABEL
 from moerank.data.read import WrongRowError, text_lines
 from moerank.data.read import table as tables
 from moerank.data.read.delimited import NUMBER, Lines, Rows, csv_table
@@ -137,7 +138,7 @@ def ingest(
         raise ValueError(f"{path}: the table is a Parquet file; write --out NAME.parquet")
     if path.exists():
         raise FileExistsError(f"{path} exists; remove it, or choose another file")
-    check_at_least(0, tables.MAX_LABEL, or_none=True, unjudged=unjudged)
+    check_at_least(0, MAX_LABEL, or_none=True, unjudged=unjudged)
     grades = read_judgments(judgments_path, columns, tables.checked_labels_rule(labels))
     result = _Log(paths, log, document, set(exclude))
     result.read()

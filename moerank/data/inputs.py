@@ -141,38 +141,38 @@ def _numbers(column: Any, name: str) -> Array:
     import pandas as pd
     import pyarrow as pa
 
-    remedy = (
-        "but a feature is a number; leave it out, turn it into numbers, or into dummies "
-        "(pandas.get_dummies)"
-    )
-    if isinstance(column, pd.Series):
-        if isinstance(column.dtype, np.dtype | pd.SparseDtype) and column.dtype.kind in "biuf":
-            return np.asarray(column)
-        try:
+    try:
+        if isinstance(column, pd.Series):
+            if isinstance(column.dtype, np.dtype | pd.SparseDtype) and column.dtype.kind in "biuf":
+                return np.asarray(column)
             if column.dtype == object and not any(
                 isinstance(value, str | bytes) for value in column
             ):
                 return np.where(pd.isna(column), np.nan, column).astype(np.float64)  # also decimals
             column = pa.array(column, from_pandas=True)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise ValueError(f"column {name!r} of X holds objects ({error}), {remedy}") from None
-    kind, is_a = column.type, pa.types
-    if is_a.is_decimal(kind) or is_a.is_null(kind):
-        column = column.cast(pa.float64())
-    elif not (is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_boolean(kind)):
-        raise ValueError(f"column {name!r} of X holds values of {kind}, {remedy}")
-    return arrow_numbers(column)
+        return arrow_numbers(column)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        remedy = "leave it out, turn it into numbers, or into dummies (pandas.get_dummies)"
+        raise ValueError(f"column {name!r} of X is no feature: {error}; {remedy}") from None
 
 
 def arrow_numbers(column: Any) -> Array:
     """Return an Arrow column of numbers in its own precision, with NaN where a value is missing."""
-    if column.type == "bool":
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_decimal(kind) or types.is_null(kind):
+        column = column.cast("double")
+    elif types.is_boolean(kind):
         column = column.cast("int8")
+    elif not (types.is_integer(kind) or types.is_floating(kind)):
+        raise ValueError(f"it holds values of {kind}, not plain numbers")
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 # Of a feature with which rankers are trained and score; see the notes of `RankingData`.
 LARGEST_VALUE = 1e30
+MAX_LABEL = 2**31 - 1
 LARGEST_UNNAMED_QUERY = 1000  # more rows than this are one query only if the user passes a `qid`
 
 RULES = (
@@ -279,6 +279,12 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> Ar
     return table
 
 
+def are_labels(values: Vector) -> Mask:
+    """Return which numbers are relevance labels: integers from 0 to `MAX_LABEL`."""
+    with np.errstate(invalid="ignore"):
+        return (values >= 0) & (values <= MAX_LABEL) & (values == np.floor(values))
+
+
 def checked_labels(y: ArrayLike, n_documents: int, name: str) -> Integers:
     """Return one relevance label per document."""
     values = doubles(y, f"{name}: y")
@@ -286,9 +292,7 @@ def checked_labels(y: ArrayLike, n_documents: int, name: str) -> Integers:
         raise ValueError(
             f"{name}: X has {n_documents} rows but y has shape {values.shape}; give one label each"
         )
-    with np.errstate(invalid="ignore"):
-        is_label = (values >= 0) & (values < 2**31) & (values == np.floor(values))
-    for row in np.flatnonzero(~is_label)[:1]:
+    for row in np.flatnonzero(~are_labels(values))[:1]:
         raise ValueError(
             f"{name}: y[{row}] is {values[row]:g}; labels are integers from 0 (irrelevant) upwards"
         )
@@ -327,16 +331,13 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
 def _listed_ids(ids: ArrayLike, n_documents: int, what: str) -> Array:
     """Return the ids that belong to documents, as an array of objects unless they have a type; messages say `what`.
 
-    Numpy's texts lose a zero byte at the end, so that two ids become one, and NaN among texts becomes a text.
+    An array of texts would turn NaN into a text.
     """
     values = without_mask(ids if hasattr(ids, "dtype") else np.array(ids, dtype=object))
     if values.shape != (n_documents,):
         raise ValueError(
             f"{what} has shape {values.shape}; give the ids of {n_documents:,} documents"
         )
-    for row, entry in enumerate(values if values.dtype == object else ()):
-        if isinstance(entry, str | bytes) and entry[-1:] in ("\0", b"\0"):
-            raise ValueError(f"{what}[{row}] is {entry!r}, which ends in a zero byte; leave it out")
     for row in np.flatnonzero(_missing(values))[:1]:
         raise ValueError(f"{what}[{row}] is {values[row]}; every row needs an id")
     return values

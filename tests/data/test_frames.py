@@ -133,7 +133,7 @@ def test_masked_labels_queries_and_weights_are_missing():
 )
 def test_columns_that_hold_no_numbers_are_refused_by_name(column, kind):
     columns = {"a": VALUES[:, 0], "site": column}
-    message = rf"data: column 'site' of X holds {kind}.*leave it out, turn it into .*dummies"
+    message = rf"data: column 'site' of X is no feature: .*{kind}.*leave it out, turn it into .*dummies"
     with pytest.raises(ValueError, match=message):
         made(pd.DataFrame(columns) if isinstance(column, pd.Series) else Capsule(columns))
 

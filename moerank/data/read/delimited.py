@@ -1,12 +1,12 @@
 """CSV files: their header, their rows with line numbers, and columns of numbers and texts, block by block.
 
-pyarrow reads a file if it certainly reads it as Python's strict reader would. Else the strict reader does, and names
-the line of what it refuses.
+pyarrow reads the fields of a file as long as it certainly does so as Python's strict reader would. From there on the
+strict reader does, and names the line of what it refuses.
 """
 
 import csv
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
@@ -26,8 +26,6 @@ MISSING = [
     *["NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none"],
 ]
 TRUE, FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
-
-HEAD = 256  # lines that say which columns hold true and false
 
 SEPARATORS = ",;\t"
 
@@ -93,6 +91,10 @@ def _fields(line: str, separator: str) -> list[str]:
 
 def parsed_numbers(cells: pa.Array) -> tuple[pa.Array, Mask, Mask]:
     """Return texts as numbers, null for what is missing; which are true or false; and which are no numbers."""
+    with suppress(pa.ArrowInvalid):
+        numbers = cells.cast(pa.float64())
+        if pc.all(pc.is_finite(numbers)).as_py():
+            return numbers, *np.zeros((2, len(cells)), np.bool_)
     missing = pc.or_(
         pc.is_in(cells, pa.array(MISSING)),
         pc.match_substring_regex(cells, r"(?i)^[ \t]*[+-]?nan[ \t]*$"),
@@ -129,100 +131,64 @@ def read_csv(
     path: Path, columns: Sequence[str], texts: Collection[str]
 ) -> Iterator[pa.RecordBatch]:
     """Yield some columns block by block, as numbers or as texts; null is a missing number."""
-    n_rows, texts = 0, frozenset(texts)
-    try:
-        for batch in _read_by_arrow(path, columns, texts):
-            yield batch
-            n_rows += batch.num_rows
-    except pa.ArrowInvalid:
-        for batch in _read_strictly(path, columns, texts):
-            n_skipped = min(n_rows, batch.num_rows)
-            yield batch.slice(n_skipped)
-            n_rows -= n_skipped
+    n_rows = 0
+    is_switch: dict[str, bool] = {}  # whether a column holds true and false
+    for cells in _read_cells(path, columns):
+        batch = dict(zip(columns, cells.columns, strict=True))
+        for name in columns:
+            if name in texts:
+                continue
+            batch[name], boolean, is_wrong = parsed_numbers(cells[name])
+            present = np.asarray(batch[name].is_valid()) | is_wrong
+            if present.any():
+                is_switch.setdefault(name, boolean[present.argmax()])
+                is_wrong |= present & (boolean != is_switch[name])
+            if is_wrong.any():
+                row = int(is_wrong.argmax())
+                kind = "true or false, as the others are" if is_switch[name] else "a number"
+                cell = f"the value {read.quoted(cells[name][row].as_py())} of {name!r}"
+                raise read.WrongRowError(n_rows + row, f"{cell} is not {kind}; {NOT_NUMBERS}")
+        yield pa.RecordBatch.from_pydict(batch)
+        n_rows += cells.num_rows
 
 
-def _read_by_arrow(path: Path, columns: Sequence[str], texts: Set[str]) -> Iterator[pa.RecordBatch]:
-    """Yield columns by pyarrow, with an ArrowInvalid for what `_read_strictly` might read in another way."""
+def _read_cells(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield columns of texts, by pyarrow up to the first block that it may read in another way than Python."""
     lines = read.text_lines(path)
     rows, separator = csv_table(path, lines, columns)
     _, names = next(rows)
-    if len(set(names)) < len(names):
-        raise pa.ArrowInvalid("two columns with the same name")
-    kinds = {name: pa.string() if name in texts else pa.float64() for name in columns}
-    schema = pa.schema(kinds.items())
-    block = list(islice(lines, HEAD))
-    for column in _parsed(block, separator, names, columns, {}).schema:
-        if column.type == pa.bool_() and column.name not in texts:
-            kinds[column.name] = column.type
-    size = max(1, read.CELLS_AT_A_TIME // len(names))
-    block += islice(lines, size)
-    while block:
-        table = _parsed(block, separator, names, columns, kinds).cast(schema)
-        for column in table.drop_columns([*texts]):
-            if pc.all(pc.is_finite(column)).as_py() is False:
-                raise pa.ArrowInvalid("a number is not finite")
-        yield from table.to_batches()
-        block = list(islice(lines, size))
+    size = max(1, read.CELLS_AT_A_TIME // (4 * len(names)))  # texts are larger than numbers
+    n_rows = 0
+    with suppress(pa.ArrowInvalid):
+        while block := "".join(line for _, line in islice(lines, size)):
+            table = _parsed(block, separator, names, columns)
+            yield from table.to_batches()
+            n_rows += len(table)
+        return
+    rows, _ = csv_table(path, read.text_lines(path), columns)
+    rows = islice(rows, 1 + n_rows, None)
+    while part := [fields for _, fields in islice(rows, size)]:
+        cells = dict(zip(names, zip(*part, strict=True), strict=True))
+        yield pa.RecordBatch.from_pydict({name: pa.array(cells[name]) for name in columns})
 
 
-def _parsed(
-    block: Sequence[tuple[int, str]],
-    separator: str,
-    names: Sequence[str],
-    columns: Sequence[str],
-    kinds: Mapping[str, pa.DataType],
-) -> pa.Table:
-    """Return columns of some lines, with these types, else with those that pyarrow infers."""
-    content = "".join(line for _, line in block)
-    parts = content.split('"')
-    outside = parts[::2]  # of quotes; empty between two of them that stand for one
+def _parsed(block: str, separator: str, names: Sequence[str], columns: Sequence[str]) -> pa.Table:
+    """Return columns of some lines as texts; a quote that is not closed in a strict way is an ArrowInvalid."""
+    parts = block.split('"')
     ends = ("", *separator, "\r", "\n")
-    is_opened = all(part[-1:] in ends for part in outside[:-1])
-    is_closed = all(part[:1] in ends for part in outside[1:])
-    if len(parts) % 2 == 0 or not is_opened or not is_closed:
-        raise pa.ArrowInvalid("a quote is neither the first nor the last character of a field")
+    if len(parts) % 2 == 0 or not all(part[:1] in ends for part in parts[2::2]):
+        raise pa.ArrowInvalid("a quote is not the last character of a field")
 
     def skip_blank(row: pa_csv.InvalidRow) -> str:
         return "error" if row.actual_columns > 1 or row.text.strip(" \t") else "skip"
 
     return pa_csv.read_csv(
-        pa.BufferReader(content.encode()),
+        pa.BufferReader(block.encode()),
         pa_csv.ReadOptions(use_threads=False, block_size=2**30, column_names=names),
         pa_csv.ParseOptions(
             delimiter=separator, newlines_in_values=True, invalid_row_handler=skip_blank
         ),
         pa_csv.ConvertOptions(
-            include_columns=columns,
-            column_types=kinds,
-            null_values=MISSING,
-            true_values=TRUE,
-            false_values=FALSE,
+            include_columns=columns, column_types=dict.fromkeys(names, pa.string())
         ),
     )
-
-
-def _read_strictly(path: Path, columns: Sequence[str], texts: Set[str]) -> Iterator[pa.RecordBatch]:
-    """Yield columns from the rows of `csv_table`, and name the line of the first cell that is not a number."""
-    rows, _ = csv_table(path, read.text_lines(path), columns)
-    _, names = next(rows)
-    is_switch: dict[str, bool] = {}  # whether a column holds true and false
-    size = max(1, read.CELLS_AT_A_TIME // (4 * len(names)))  # texts are larger than numbers
-    while part := list(islice(rows, size)):
-        cells = dict(zip(names, zip(*(fields for _, fields in part), strict=True), strict=True))
-        batch = {name: pa.array(cells[name], pa.string()) for name in columns}
-        faults = []
-        for index, name in enumerate(columns):
-            if name in texts:
-                continue
-            batch[name], boolean, is_wrong = parsed_numbers(batch[name])
-            present = np.asarray(batch[name].is_valid()) | is_wrong
-            if present.any():
-                is_switch.setdefault(name, boolean[present.argmax()])
-                is_wrong |= present & (boolean != is_switch[name])
-            faults += [(row, index) for row in np.flatnonzero(is_wrong)[:1]]
-        for row, index in sorted(faults)[:1]:
-            name = columns[index]
-            kind = "true or false, as the others are" if is_switch[name] else "a number"
-            cell = f"line {part[row][0]}: the value {read.quoted(cells[name][row])} of {name!r}"
-            raise ValueError(f"{path}, {cell} is not {kind}; {NOT_NUMBERS}")
-        yield pa.RecordBatch.from_pydict(batch)

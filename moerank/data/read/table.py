@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import pairwise, repeat
-from math import isfinite
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Self, TypeAlias, cast
 
@@ -24,13 +23,11 @@ from numpy.typing import DTypeLike
 from moerank.arrays import Array, Floats, Integers, Mask
 from moerank.checks import check_at_least, check_room, unknown
 from moerank.data import read
-from moerank.data.inputs import LARGEST_EXACT, arrow_numbers, doubles, listed
+from moerank.data.inputs import LARGEST_EXACT, MAX_LABEL, are_labels, arrow_numbers, doubles, listed
 from moerank.data.preparation import MissingRule
 from moerank.data.ranking_data import Fold, RankingData
 from moerank.data.read.delimited import (
-    FALSE,
     NOT_NUMBERS,
-    TRUE,
     csv_header,
     csv_lines,
     parsed_numbers,
@@ -38,8 +35,6 @@ from moerank.data.read.delimited import (
 )
 from moerank.files import Json, open_regular, replacing, writing
 from moerank.solvers import plugins
-
-MAX_LABEL = 2**31 - 1
 
 # Key of the metadata of a file that say which columns are label, query, document and features.
 ROLES_KEY = b"moerank"
@@ -310,13 +305,12 @@ def _read(
     """Return the documents of a table, with NaN for missing values if `nulls` allows them."""
     X, table = _features(path, columns, precision, nulls=nulls)
     names = columns.roles
-    ids, offsets = _queries(
-        _ids(table[names["query"]], path, names["query"], "query"), names["query"]
-    )
+    query = names["query"]
+    ids, offsets = _queries(_ids(table[query], query, "query"), query)
     y = labels_of(table[names["label"]], path, names["label"], rule)
     documents = query_weights = document_weights = None
     if name := names.get("document"):
-        texts = _ids(table[name], path, name, "document").to_pylist()
+        texts = _ids(table[name], name, "document").to_pylist()
         documents = np.array(texts).astype(np.str_)
     if name := names.get("query_weight"):
         weights = _weights(table[name], path, name)
@@ -375,23 +369,17 @@ def _require(holds: Mask, reason: Callable[[int], str], row: int = 0) -> None:
 
 def _numbers(column: pa.Array | pa.ChunkedArray, path: Path, name: str) -> Array:
     """Return a column of plain numbers, NaN for missing ones; refuse another column."""
-    kind = column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        raise ValueError(
-            f"{path}: the column {name!r} holds {kind}, not plain numbers; {NOT_NUMBERS}"
-        )
-    return arrow_numbers(column)
+    try:
+        return arrow_numbers(column)
+    except ValueError as error:
+        raise ValueError(f"{path}, column {name!r}: {error}; {NOT_NUMBERS}") from None
 
 
 def _weights(column: pa.ChunkedArray, path: Path, name: str) -> Array:
     """Return a column of positive numbers."""
     weights = np.asarray(_numbers(column, path, name), np.float64)
-    where = f"in the column {name!r} is"
-    _require(~np.isnan(weights), lambda i: f"the weight {where} missing; every row needs one")
-    _require(
-        (weights > 0) & np.isfinite(weights),
-        lambda i: f"the weight {weights[i]:g} {where} not a positive, finite number; change it",
-    )
+    reason = f"in the column {name!r} is not a positive, finite number; every row needs one"
+    _require((weights > 0) & np.isfinite(weights), lambda i: f"the weight {weights[i]:g} {reason}")
     return weights
 
 
@@ -399,12 +387,8 @@ def _fill(target: Floats, values: Array, name: str, row: int, *, nulls: bool) ->
     """Write a feature of the rows from `row` on into a column of the table."""
     with np.errstate(over="ignore"):
         target[...] = values
-    if not nulls:
-        _require(
-            ~np.isnan(target),
-            lambda i: f"the value of {name!r} is missing; {read.MISSING_REMEDY}",
-            row,
-        )
+    reason = f"the value of {name!r} is missing; {read.MISSING_REMEDY}"
+    _require(nulls | ~np.isnan(target), lambda i: reason, row)
     large = "is infinite, or too large for the precision of the features"
     _require(~np.isinf(target), lambda i: f"the value {values[i]:g} of {name!r} {large}", row)
 
@@ -417,25 +401,14 @@ def checked_labels_rule(labels: object) -> Labels | None:
         check_at_least(
             0, MAX_LABEL, **{f"labels of {text!r}": label for text, label in labels.items()}
         )
-        return {text: int(label) for key, label in labels.items() for text in _spellings(key)}
-    limits: list[float] = []
-    if isinstance(labels, Sequence) and not isinstance(labels, str):
-        limits = doubles(labels, "labels").tolist()
-    if not limits or not all(map(isfinite, limits)) or any(b <= a for a, b in pairwise(limits)):
+        return {str(text): int(label) for text, label in labels.items()}
+    limits = doubles(labels, "labels")
+    if not limits.size or not np.isfinite(limits).all() or (np.diff(limits) <= 0).any():
         raise ValueError(
             f"labels is {labels!r}; give the label of each text, such as {{E = 3}}, or increasing "
             "limits"
         )
-    return tuple(limits)
-
-
-def _spellings(key: object) -> list[str]:
-    """Return how tables write a key of `labels`."""
-    if isinstance(key, bool | np.bool_):
-        return TRUE if key else FALSE
-    if isinstance(key, float) and key.is_integer():
-        return [str(key), f"{key:.0f}"]
-    return [str(key)]
+    return limits.tolist()
 
 
 def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | None) -> Integers:
@@ -463,21 +436,15 @@ def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | Non
     _require(~np.isnan(values), lambda i: f"the label {where} missing; every row needs one")
     if rule is not None:
         return np.searchsorted(rule, values, side="right").astype(np.int64)
-    with np.errstate(invalid="ignore"):
-        is_label = (values >= 0) & (values <= MAX_LABEL) & (values == np.floor(values))
     integer = f"not an integer from 0 (irrelevant) to {MAX_LABEL:,}"
     remedy = "give limits, such as labels = [0.25, 0.5]"
-    _require(is_label, lambda i: f"the label {values[i]:g} {where} {integer}; {remedy}")
+    _require(are_labels(values), lambda i: f"the label {values[i]:g} {where} {integer}; {remedy}")
     return values.astype(np.int64)
 
 
-def _ids(column: pa.ChunkedArray, path: Path, name: str, what: str) -> pa.Array:
+def _ids(column: pa.ChunkedArray, name: str, what: str) -> pa.Array:
     """Return the ids of queries or documents: integers or texts."""
     kind = column.type
-    if pa.types.is_nested(kind) or pa.types.is_null(kind):
-        raise ValueError(
-            f"{path}: the column {name!r} holds {kind}, which are not ids; convert them to text"
-        )
     if pa.types.is_floating(kind):
         numbers = arrow_numbers(column)
         reason = f"in the column {name!r} is NaN, or a float that stands for several integers"
@@ -490,8 +457,6 @@ def _ids(column: pa.ChunkedArray, path: Path, name: str, what: str) -> pa.Array:
         column = column.cast(pa.large_string()).fill_null("")
         absent = f"no {what} id in the column {name!r}; every row needs one"
         _require(np.asarray(pc.not_equal(column, "")), lambda i: absent)
-        zero = f"the {what} id in the column {name!r} ends in a zero byte; leave it out"
-        _require(~np.asarray(pc.ends_with(column, "\0")), lambda i: zero)
     return column.combine_chunks()
 
 
@@ -499,15 +464,11 @@ def _queries(column: pa.Array, name: str) -> tuple[Array, Integers]:
     """Return the id of each query, 64-bit integers if all are written as such, and the rows where queries begin."""
     runs = pc.run_end_encode(column, pa.int64())
     offsets = np.append(0, runs.run_ends.to_numpy())
-    queries = set()
-    for query, row in zip(runs.values.to_pylist(), offsets.tolist(), strict=False):
-        if query in queries:
-            remedy = (
-                f"sort the rows by the column {name!r}, so that those of a query are contiguous"
-            )
-            raise read.WrongRowError(row, f"query {query} begins again; {remedy}")
-        queries.add(query)
     texts = np.array([str(query) for query in runs.values.to_pylist()])
+    _, first_runs = np.unique(texts, return_index=True)
+    for run in np.setdiff1d(np.arange(len(texts)), first_runs)[:1]:
+        remedy = f"sort the rows by the column {name!r}, so that those of a query are contiguous"
+        raise read.WrongRowError(offsets[run], f"query {texts[run]} begins again; {remedy}")
     with suppress(ValueError, OverflowError):
         numbers = texts.astype(np.int64)
         if (numbers.astype(str) == texts).all():  # 07 is not 7
@@ -611,19 +572,8 @@ def _parquet_roles(path: Path) -> Json:
 def _read_parquet(path: Path, columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield columns block by block."""
     with _opened_parquet(path) as file:
-        n_rows, n_read = int(file.metadata.num_rows), 0
         size = max(2**8, min(read.CELLS_AT_A_TIME // len(columns), 2**16))
-        for batch in file.iter_batches(batch_size=size, columns=list(columns)):
-            if sorted(batch.schema.names) != sorted(columns):
-                raise ValueError(
-                    f"{path}: a damaged Parquet file: it holds other columns than it says"
-                )
-            yield batch
-            n_read += batch.num_rows
-        if n_read != n_rows:
-            raise ValueError(
-                f"{path}: a damaged Parquet file: it says {n_rows:,} rows and holds {n_read:,}"
-            )
+        yield from file.iter_batches(batch_size=size, columns=list(columns))
 
 
 _PARQUET = Reader(lambda path, _: list(_parquet_schema(path).names), _read_parquet, _parquet_roles)
