@@ -189,28 +189,29 @@ class _Log:
     engine: str = ""
     names: tuple[str, ...] = ()
     n_responses: int = 0
-    rows: list[tuple[str | None, str | None, str, int, int, int]] = field(default_factory=list)
+    rows: list[tuple[str | None, str | None, str, int, str]] = field(default_factory=list)
     values: "array[float]" = field(default_factory=lambda: array("d"))
     seen: set[str] = field(default_factory=set)
 
     def read(self) -> None:
         """Read all files."""
-        for file, path in enumerate(self.paths):
+        for path in self.paths:
             for line, text in text_lines(path):
+                place = f"{path}, line {line}"
                 try:
                     if text.strip():
-                        self._add(file, line, read_json(text, float))
+                        self._add(place, read_json(text, float))
                 except json.JSONDecodeError as error:
                     raise ValueError(
-                        f"{path}, line {line}: not JSON ({error.msg}, column {error.colno}); "
+                        f"{place}: not JSON ({error.msg}, column {error.colno}); "
                         "write one response per line"
                     ) from None
                 except (KeyError, TypeError, AttributeError) as error:
                     raise ValueError(
-                        f"{path}, line {line}: not a response of a search engine ({error!r})"
+                        f"{place}: not a response of a search engine ({error!r})"
                     ) from None
                 except (ValueError, OverflowError) as error:
-                    raise ValueError(f"{path}, line {line}: {error}") from None
+                    raise ValueError(f"{place}: {error}") from None
         if not self.names:
             if self.seen:
                 raise ValueError("--exclude leaves out every feature; keep one")
@@ -222,16 +223,12 @@ class _Log:
                 f"the feature {name!r} has the name of another column; leave it out by --exclude"
             )
 
-    def _add(self, file: int, line: int, entry: Any) -> None:
+    def _add(self, place: str, entry: Any) -> None:
         """Add the hits of a line."""
         query, text, response = _envelope(entry)
-        engine = _engine_of(response)
-        if self.engine not in ("", engine):
-            titles = f"{ENGINES[engine].title} after lines of {ENGINES[self.engine].title}"
-            raise ValueError(f"a response of {titles}; ingest one engine at a time")
-        self.engine = engine
+        self.engine = _engine_of(response)
         self.n_responses += 1
-        hits = ENGINES[engine].hits(response, self.log, self.document)
+        hits = ENGINES[self.engine].hits(response, self.log, self.document)
         for position, (doc, features) in enumerate(hits, start=1):
             if doc is None:
                 raise ValueError("a hit has no document id; log it again with one")
@@ -245,16 +242,12 @@ class _Log:
                     f"the hit {doc!r} {has} feature {name!r}, unlike the hits before; {remedy}"
                 )
             self.values.extend(values[name] for name in self.names)
-            self.rows.append((query, text, doc, position, file, line))
+            self.rows.append((query, text, doc, position, place))
 
     def _numbers(self, doc: str, features: Sequence[tuple[str, object]]) -> dict[str, float]:
         """Return the values of a hit by the names of the features; NaN is missing."""
         values: dict[str, float] = {}
         for name, value in features:
-            if not isinstance(name, str) or not name:
-                raise ValueError(
-                    f"the hit {doc!r} has a feature called {name!r}; give each feature a name"
-                )
             self.seen.add(name)
             if name in self.exclude:
                 continue
@@ -265,43 +258,36 @@ class _Log:
                 )
             value = nan if value is None or value == "NaN" else value
             if not isinstance(value, int | float) or isinstance(value, bool):
-                content = repr(value)[:30]
-                if isinstance(value, dict | list):
-                    content = "a tensor" if self.engine == "vespa" else "an object"
                 raise ValueError(
-                    f"the feature {name!r} holds {content}, not a number; leave it out by "
+                    f"the feature {name!r} holds {repr(value)[:30]}, not a number; leave it out by "
                     f"--exclude {name!r}"
                 )
             values[name] = float(value)
         return values
 
-    def where(self, row: int) -> str:
-        """Return the file and line of a hit."""
-        return f"{self.paths[self.rows[row][4]]}, line {self.rows[row][5]}"
-
     def hits(self, judgments: pd.DataFrame) -> tuple[pd.DataFrame, Floats]:
         """Return each document of a query once, and its values; refuse one that occurs twice with other values."""
         hits = pd.DataFrame(
-            self.rows, columns=["id", "query", "doc", "position", "file", "line"], dtype=object
+            self.rows, columns=["id", "query", "doc", "position", "place"], dtype=object
         )
-        check_texts(hits, self.where)
+        place = hits["place"]
+        check_texts(hits)
         kind = next((kind for kind in ("id", "query") if hits[kind].notna().all()), None)
         if kind is None:
             row = int(hits["query"].isna().argmax())
             raise ValueError(
-                f"{self.where(row)}: no query with the query_id, which other lines lack; give both"
+                f"{place[row]}: no query with the query_id, which other lines lack; give both"
             )
         hits["qid"] = hits[kind]
         if self.engine == "vespa" and self.document is None:
-            hits["doc"] = self._short_ids(hits["doc"], judgments["doc"])
+            hits["doc"] = _short_ids(hits, judgments)
         values = np.frombuffer(self.values).reshape(-1, len(self.names))
         with np.errstate(over="ignore"):
             X = values.astype(ENGINES[self.engine].dtype)  # in which all values must be finite
         for row, column in np.argwhere(np.isinf(X)):
             name = self.names[column]
             raise ValueError(
-                f"{self.where(row)}: the value of {name!r} is infinite or too large; "
-                f"--exclude {name!r}"
+                f"{place[row]}: the value of {name!r} is infinite or too large; --exclude {name!r}"
             )
         numbers = hits.index.to_series()
         earlier = numbers.groupby([hits["qid"], hits["doc"]], sort=False).transform("first")
@@ -310,24 +296,26 @@ class _Log:
             if not np.array_equal(X[row], X[earlier[row]], equal_nan=True):
                 pair = f"document {hits['doc'][row]!r} of query {hits['qid'][row]!r}"
                 raise ValueError(
-                    f"{self.where(row)}: {pair} has other values than in "
-                    f"{self.where(earlier[row])}; keep one (documents of two indices need ids of "
+                    f"{place[row]}: {pair} has other values than in "
+                    f"{place[earlier[row]]}; keep one (documents of two indices need ids of "
                     "their own)"
                 )
         return hits[is_first].reset_index(drop=True), X[is_first]
 
-    def _short_ids(self, ids: pd.Series, judged_ids: pd.Series) -> pd.Series:
-        """Return Vespa's ids after the fourth colon, unless the judgments have whole ids."""
-        if judged_ids.str.startswith("id:").all():
-            return ids
-        short = ids.str.split(":", n=4).str[4]
-        for row in np.flatnonzero(ids.groupby(short).transform("nunique") > 1).tolist()[-1:]:
-            other = ids[(short == short[row]) & (ids != ids[row])].iloc[0]
-            raise ValueError(
-                f"{self.where(row)}: {ids[row]!r} and {other!r} end alike; pass judgments with "
-                "whole ids"
-            )
-        return short
+
+def _short_ids(hits: pd.DataFrame, judgments: pd.DataFrame) -> pd.Series:
+    """Return Vespa's ids after the fourth colon, unless the judgments have whole ids."""
+    ids = hits["doc"]
+    if judgments["doc"].str.startswith("id:").all():
+        return ids
+    short = ids.str.split(":", n=4).str[4]
+    for row in np.flatnonzero(ids.groupby(short).transform("nunique") > 1).tolist()[-1:]:
+        other = ids[(short == short[row]) & (ids != ids[row])].iloc[0]
+        raise ValueError(
+            f"{hits['place'][row]}: {ids[row]!r} and {other!r} end alike; pass judgments with "
+            "whole ids"
+        )
+    return short
 
 
 def _envelope(entry: Any) -> tuple[str | None, str | None, Json]:
@@ -400,12 +388,12 @@ def _solr_values(text: str) -> list[tuple[str, object]]:
     number = f"(?:NaN|[+-]?Infinity|{NUMBER.pattern})"
     for delimiter, separator in ("=,", ": "):
         pairs = [pair.rpartition(delimiter) for pair in text.split(separator) if pair]
-        if all(name and re.fullmatch(number, value) for name, _, value in pairs):
-            for name, *_ in pairs:
-                if re.search(rf"[:;=]\s*{number}", name):
-                    raise ValueError(
-                        f"{name[:40]!r} looks like several features; log them as in 'a=1,b=2'"
-                    )
+        are_features = (
+            # A name with a number is the feature before, behind an unknown separator.
+            name and re.fullmatch(number, value) and not re.search(rf"[:;=]\s*{number}", name)
+            for name, _, value in pairs
+        )
+        if all(are_features):
             return [(name, float(value)) for name, _, value in pairs]
     raise ValueError(f"the features {text[:40]!r} are not separated as in 'a=1,b=2' or 'a:1 b:2'")
 
@@ -496,7 +484,7 @@ def read_judgments(
 ) -> pd.DataFrame:
     """Return the judgments of a file, plain or ``.gz``: CSV or TSV with a header, qrels of TREC, or LETOR's form.
 
-    The columns are ``query`` (a text) or ``id`` or both, ``doc``, ``grade`` and ``line``. `columns` names those of the
+    The columns are ``query`` (a text) or ``id`` or both, ``doc``, ``grade`` and ``place``. `columns` names those of the
     query, document and grade in a table. A malformed line is a ValueError with its number.
     """
     lines, remarks, start = text_lines(path), [], (1, "")
@@ -505,11 +493,11 @@ def read_judgments(
             break
         remarks.append(start)
     lines, grade = chain([start], lines), "grade"
-    rows: Iterator[dict[str, str | int]]
+    rows: Iterator[dict[str, str]]
     if columns is None and re.fullmatch(r"([^\s,;]+\s+){3}-?[0-9.]+\s*", start[1]):
         qrels = trec_lines(path, lines, "q1 0 p7 3")
         rows = (
-            {"id": words[0], "doc": words[2], "grade": words[3], "line": line}
+            {"id": words[0], "doc": words[2], "grade": words[3], "place": f"{path}, line {line}"}
             for line, words in qrels
         )
     elif columns is None and re.match(r"[0-9.]+\s+qid:", start[1]):
@@ -526,12 +514,12 @@ def read_judgments(
         grades = pa.chunked_array([pa.array(judgments["grade"], pa.string())])
         judgments["grade"] = tables.labels_of(grades, path, grade, rule)
     except WrongRowError as error:
-        raise ValueError(f"{path}, line {judgments['line'][error.row]}: {error.reason}") from None
-    check_texts(judgments, lambda row: f"{path}, line {judgments['line'][row]}")
+        raise ValueError(f"{judgments['place'][error.row]}: {error.reason}") from None
+    check_texts(judgments)
     return judgments
 
 
-def _letor_rows(path: Path, lines: Lines) -> Iterator[dict[str, str | int]]:
+def _letor_rows(path: Path, lines: Lines) -> Iterator[dict[str, str]]:
     """Yield the judgments of lines such as ``3 qid:1 # p7 Boots``; remarks such as ``# qid:1: boots`` name queries."""
     texts: dict[str, str] = {}
     for number, line in lines:
@@ -539,44 +527,43 @@ def _letor_rows(path: Path, lines: Lines) -> Iterator[dict[str, str | int]]:
         if remark := re.match(r"#\s*qid:(\S+):\s*(.*?)(?:\*[0-9.]+)?\s*$", line):
             texts[remark[1]] = remark[2]
         elif line.strip() and not line.startswith("#"):
+            place = f"{path}, line {number}"
             judgment = re.match(r"([0-9.]+)\s+qid:(\S+)[^#]*#\s*(\S+)", line)
             if judgment is None:
-                raise ValueError(f"{path}, line {number}: {line[:40]!r} is not like '3 qid:1 # p7'")
+                raise ValueError(f"{place}: {line[:40]!r} is not like '3 qid:1 # p7'")
             grade, query, doc = judgment.groups()
-            row = {"id": query, "doc": doc, "grade": grade, "line": number}
+            row = {"id": query, "doc": doc, "grade": grade, "place": place}
             if texts:
                 if query not in texts:
                     raise ValueError(
-                        f"{path}, line {number}: no remark '# qid:{query}: text' names the query; "
-                        "add one"
+                        f"{place}: no remark '# qid:{query}: text' names the query; add one"
                     )
                 row["query"] = texts[query]
             yield row
 
 
-def check_texts(queries: pd.DataFrame, where: Callable[[int], str]) -> None:
-    """Refuse an ``id`` that has two texts in the column ``query``; `where` returns the place of a row."""
+def check_texts(queries: pd.DataFrame) -> None:
+    """Refuse an ``id`` that has two texts in the column ``query``."""
     if {"id", "query"} <= set(queries):
         texts = queries[["id", "query"]].dropna().drop_duplicates()
         for row in texts.index[texts["id"].duplicated()][:1]:
             query, text = texts.loc[row]
             earlier = texts[texts["id"] == query]["query"].iloc[0]
             both = f"the query id {query!r} has the text {text!r}, and {earlier!r} before"
-            raise ValueError(f"{where(row)}: {both}; give each query an id of its own")
+            raise ValueError(f"{queries['place'][row]}: {both}; give each query an id of its own")
 
 
-def _table_rows(
-    path: Path, rows: Rows, indices: Mapping[str, int]
-) -> Iterator[dict[str, str | int]]:
+def _table_rows(path: Path, rows: Rows, indices: Mapping[str, int]) -> Iterator[dict[str, str]]:
     """Yield the rows of a table that have a grade; Quepid has rows without one."""
     for line, row in rows:
         # Quepid writes a space before a character that could begin a formula.
         fields = {role: re.sub(r"^ (?=[-=+@])", "", row[index]) for role, index in indices.items()}
         if not fields["grade"].strip():
             continue
+        place = f"{path}, line {line}"
         if "" in fields.values():
-            raise ValueError(f"{path}, line {line}: a grade without a query or a document")
-        yield {**fields, "grade": fields["grade"].strip(), "line": line}
+            raise ValueError(f"{place}: a grade without a query or a document")
+        yield {**fields, "grade": fields["grade"].strip(), "place": place}
 
 
 def _indices(path: Path, header: list[str], columns: Sequence[str] | None) -> dict[str, int]:
@@ -627,9 +614,9 @@ def _labels(
     groups = judgments.set_index(keys)["grade"].groupby(level=[0, 1], sort=False)
     grades = groups.agg(["min", "max"])
     for query, doc in grades.index[grades["min"] < grades["max"]]:
-        places = " and ".join(f"line {line}" for line in judgments["line"][keys == (query, doc)])
+        places = " and ".join(judgments["place"][keys == (query, doc)])
         raise ValueError(
-            f"{path}, {places}: several grades of document {doc!r} for query {query!r}; keep one"
+            f"{places}: several grades of document {doc!r} for query {query!r}; keep one"
         )
     index = grades.index.get_indexer(pd.MultiIndex.from_frame(hits[[kind_of_log, "doc"]]))
     is_judged = index >= 0
@@ -637,7 +624,7 @@ def _labels(
     n_joined = len(set(index[is_judged]))
     joined = f"joined {n_joined:,} of {len(grades):,} judgments by query {word}"
     if not n_joined:
-        logged, graded = _similar_documents(hits, judgments)
+        logged, graded = hits.iloc[0], judgments.iloc[0]
         raise ValueError(
             f"{path}: {joined}: the log has document {logged['doc']!r} of query "
             f"{logged[kind_of_log]!r}, the judgments {graded['doc']!r} of {graded[kind]!r}; write "
@@ -658,15 +645,3 @@ def _labels(
     return pd.Series(
         np.where(is_judged, grades["max"].to_numpy()[index], label_of_others)
     ), sentences
-
-
-def _similar_documents(hits: pd.DataFrame, judgments: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    """Return a hit and a judgment of the same document as far as it is written alike, else the first ones."""
-    logged, graded = _simplified(hits["doc"]), _simplified(judgments["doc"])
-    judgment = judgments.loc[graded.isin(logged).idxmax()]
-    return hits.loc[(logged == graded[judgment.name]).idxmax()], judgment
-
-
-def _simplified(documents: pd.Series) -> pd.Series:
-    """Return ids without what programs often change: blanks, case, and the .0 of a column with gaps."""
-    return documents.str.strip().str.casefold().str.removesuffix(".0")

@@ -153,7 +153,7 @@ def _numbers(column: Any, name: str) -> Array:
         return arrow_numbers(column)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         remedy = "leave it out, turn it into numbers, or into dummies (pandas.get_dummies)"
-        raise ValueError(f"column {name!r} of X is no feature: {error}; {remedy}") from None
+        raise ValueError(f"column {name!r} of X is no feature ({error}); {remedy}") from None
 
 
 def arrow_numbers(column: Any) -> Array:
@@ -166,7 +166,7 @@ def arrow_numbers(column: Any) -> Array:
     elif types.is_boolean(kind):
         column = column.cast("int8")
     elif not (types.is_integer(kind) or types.is_floating(kind)):
-        raise ValueError(f"it holds values of {kind}, not plain numbers")
+        raise ValueError(f"holds {kind}, not plain numbers")
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 

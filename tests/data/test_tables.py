@@ -295,7 +295,7 @@ def test_texts_of_any_type_are_labels(table, kind):
 def test_columns_without_plain_numbers_are_refused_by_name(table, column, kind):
     with pytest.raises(ValueError) as error:
         table({**PLAIN, "b": column})
-    assert f"column 'b': it holds values of {kind}" in str(error.value)
+    assert f"the column 'b' holds {kind}" in str(error.value)
     assert "not plain numbers; turn it into numbers, or leave the column out" in str(error.value)
     assert table({**PLAIN, "b": column}, features=["a"]).feature_names == ("a",)
 

@@ -372,7 +372,7 @@ def _numbers(column: pa.Array | pa.ChunkedArray, path: Path, name: str) -> Array
     try:
         return arrow_numbers(column)
     except ValueError as error:
-        raise ValueError(f"{path}, column {name!r}: {error}; {NOT_NUMBERS}") from None
+        raise ValueError(f"{path}: the column {name!r} {error}; {NOT_NUMBERS}") from None
 
 
 def _weights(column: pa.ChunkedArray, path: Path, name: str) -> Array:
