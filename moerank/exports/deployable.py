@@ -453,16 +453,6 @@ def breadth_first(trees: Forest, root: int) -> Iterator[tuple[int, int]]:
         waiting += [trees.left[number], trees.right[number]] if number >= 0 else []
 
 
-def depths(trees: Forest) -> list[int]:
-    """Return the depth of each split."""
-    depth = [0] * len(trees.columns)
-    for number, below in enumerate(zip(trees.left, trees.right, strict=True)):
-        for child in below:
-            if child >= 0:
-                depth[child] = depth[number] + 1
-    return depth
-
-
 def json_bytes(values: Node | list[Node], *, compact: bool = False) -> bytes:
     """Return JSON for people to read, or without spaces if it is compact."""
     indent, separators = (None, (",", ":")) if compact else (1, None)

@@ -15,7 +15,6 @@ from moerank.exports.deployable import (
     LinearDeployable,
     Node,
     TreesDeployable,
-    depths,
     json_bytes,
     nested_trees,
     normaliser,
@@ -138,7 +137,8 @@ def _normaliser(offset: float, scale: float, maximum: float | None) -> Node:
 def _trees(ranker: TreesDeployable) -> list[Node]:
     """Return trees in XGBoost's format; the numbers of leaves follow those of splits."""
     trees = ranker.trees
-    n_splits, depth = len(trees.columns), depths(trees)
+    n_splits = len(trees.columns)
+    depth = [0] * n_splits
     leaves: list[Node] = [
         {"nodeid": n_splits + number, "leaf": single(value, "a leaf")}
         for number, value in enumerate(trees.leaves)
@@ -146,6 +146,9 @@ def _trees(ranker: TreesDeployable) -> list[Node]:
     splits: list[Node] = []
     for number, threshold in enumerate(trees.thresholds):
         children = trees.left[number], trees.right[number]
+        for child in children:
+            if child >= 0:
+                depth[child] = depth[number] + 1
         yes, no = (child if child >= 0 else n_splits - 1 - child for child in children)
         splits.append(
             {

@@ -21,6 +21,7 @@ from moerank.rankers.boosting import steadied
 from moerank.rankers.model import finite_scores
 from moerank.rankers.population import Axis, TablePopulation
 from moerank.rankers.rank_rls import RankRLS, TargetName
+from moerank.rankers.selection import nested_masks
 from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.scikit_learn import check_is_fitted
 from moerank.training.bins import MAX_BINS, Bins, step_moments
@@ -264,10 +265,9 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         prior = replace(single_prior, bins=pairs.bins, pairs=pairs.roots(self.smooth))
         system = self._system(data, read_masks(data), prior)
         columns = system.forward_path(self.alpha, self.interactions, n_start=train.n_features)
-        mask = np.zeros((len(columns) + 1, data.n_features), np.bool_)
-        mask[:, : train.n_features] = True
-        for size, column in enumerate(columns.tolist(), start=1):
-            mask[size:, column] = True
+        order = np.append(np.arange(train.n_features), columns)
+        sizes = np.arange(train.n_features, len(order) + 1)
+        mask = nested_masks(order, data.n_features, sizes)
         return pairs, columns - train.n_features, system.solved(self.alpha, mask)
 
     def plot(self) -> Figure:

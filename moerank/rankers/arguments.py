@@ -128,15 +128,10 @@ def scaled_alike(
         return training_scaling.apply(data)
     if data.scaling == preparation.PER_QUERY and training_scaling == preparation.UNSCALED:
         return data  # the training data may have been arrays of such data
-    if training_scaling == preparation.UNSCALED:
-        difference = "not"
-    elif data.scaling.kind == training_scaling.kind:
-        difference = "scaled by other values"
-    else:
-        difference = f"scaled ({training_scaling.kind})"
     raise ValueError(
-        f"the features of {data.name} are scaled ({data.scaling.kind}), and those of the training "
-        f"data are {difference}; fit to the scaled RankingData, or give raw values"
+        f"the features of {data.name} are scaled ({data.scaling.kind}), but not by the scaling of "
+        f"the training data ({training_scaling.kind}); fit to the scaled RankingData, or give raw "
+        "values"
     )
 
 

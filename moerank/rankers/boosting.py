@@ -132,9 +132,8 @@ class StumpBoosting(Ranker):
     @property
     def forest_(self) -> Forest:
         """The stumps as trees of two leaves, 0 and α."""
-        columns = (self.features_.tolist(), self.thresholds_.tolist(), self.alphas_.tolist())
-        stumps = zip(*columns, strict=True)
-        return Forest.of((feature, threshold, 0.0, alpha) for feature, threshold, alpha in stumps)
+        features, thresholds = self.features_.tolist(), self.thresholds_.tolist()
+        return Forest.of(zip(features, thresholds, repeat(0.0), self.alphas_.tolist()))
 
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
         steps = self.alphas_ * (X[:, self.features_] > self.thresholds_)
