@@ -14,7 +14,6 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters
 from moerank.data import RankingData
 from moerank.metrics import Metric
-from moerank.rankers import population
 from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import RankingEstimator
 from moerank.rankers.model import Forest, finite_scores, linear_weights
@@ -23,6 +22,8 @@ from moerank.rankers.population import (
     FitnessBackend,
     FittedPopulation,
     Population,
+    population_of,
+    train_population,
 )
 from moerank.rankers.rank_rls import RankRLS
 from moerank.scikit_learn import BaseEstimator, clone
@@ -94,7 +95,7 @@ class RankerAdapter(BaseEstimator):
             )
         usable = read_masks(train, None, feature_mask).features & varying_for(self.ranker, train)
         rankers = [train_on(self.ranker, train, mask) for mask in usable]
-        trained = population.population_of(rankers, usable, train.X)
+        trained = population_of(rankers, usable, train.X)
         return trained if isinstance(trained, FittedPopulation) else trained.coefs
 
 
@@ -171,7 +172,7 @@ def train_on_subsets(
     rows = rows.ravel()
     if isinstance(ranker, FitnessBackend) and not getattr(ranker, "interactions", 0):
         n_empty = np.count_nonzero(~distinct.any(axis=1))  # 0 or 1, and it sorts first
-        trained = population.train_population(ranker, train, feature_mask=distinct[n_empty:])
+        trained = train_population(ranker, train, feature_mask=distinct[n_empty:])
         return trained.take(rows - n_empty)
     usable = distinct & varying_for(ranker, train)
     keys = [np.packbits(mask).tobytes().hex() for mask in usable]
@@ -191,7 +192,7 @@ def train_on_subsets(
             finished[keys[subset]] = asdict(trained_ranker.forest_)
         if progress is not None:
             progress(n_finished / len(usable), n_finished)
-    return population.population_of(rankers, usable, train.X).take(rows)
+    return population_of(rankers, usable, train.X).take(rows)
 
 
 def _cached_ranker(finished: Mapping[str, Any] | None, key: str) -> Any:

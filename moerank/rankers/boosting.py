@@ -294,7 +294,10 @@ class FRank(StumpBoosting):
         return np.repeat(1.0 / np.maximum(train.label_runs.n_pairs_of, 1), np.diff(train.offsets))
 
 
-MEASURES = {"map": MAP(), "ndcg": NDCG(10, convention="letor", short_queries="own_length")}
+MEASURES: dict[object, Metric] = {
+    "map": MAP(),
+    "ndcg": NDCG(10, convention="letor", short_queries="own_length"),
+}
 Reweighting = Literal["combined", "cumulative", "weak"]
 # Σ P (1 − E) counts as at least this, or α of a feature that ranks every query perfectly would be infinite.
 MIN_ERROR = 1e-10
@@ -386,8 +389,7 @@ class AdaRank(LinearRanker):
 
     def _rounds(self, train: RankingData) -> Iterator[tuple[int, float, float]]:
         """Yield the feature, α and the mean training measure of each round, on data all of whose features vary."""
-        convention = MEASURES.get(self.measure) if isinstance(self.measure, str) else None
-        measure = convention or as_metric(self.measure, name="measure")
+        measure = MEASURES.get(self.measure) or as_metric(self.measure, name="measure")
         values = measure.per_query(train, train.X64)
         P = np.full(train.n_queries, 1.0 / train.n_queries)
         w = np.zeros(train.n_features)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -95,22 +95,22 @@ class LinearPopulation:
         """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
         return linear_scores(X, self.coefs)
 
-    def take(self, rows: Integers) -> Self:
+    def take(self, rows: Integers) -> "LinearPopulation":
         """Return the individuals of these indices; −1 stands for one without features, whose scores are 0."""
-        return type(self)(rows_or_zeros(self.coefs, rows))
+        return LinearPopulation(rows_or_zeros(self.coefs, rows))
 
-    def on_columns(self, column_mask: Mask) -> Self:
+    def on_columns(self, column_mask: Mask) -> "LinearPopulation":
         """Return the rankers for a wider table, of which these columns are the features (n_columns,)."""
-        return type(self)(on_wider_table(self.coefs, column_mask))
+        return LinearPopulation(on_wider_table(self.coefs, column_mask))
 
     @property
     def feature_mask(self) -> Mask:
         """The features with a weight, shape (n_individuals, n_features)."""
         return self.coefs != 0
 
-    def combined(self, weights: Matrix, feature_mask: Mask) -> Self:
+    def combined(self, weights: Matrix, feature_mask: Mask) -> "LinearPopulation":
         """Return sums of the rankers, weighted by each row of `weights` (n, n_individuals), on some features."""
-        return type(self)(sums_of_members(weights, self.coefs, feature_mask))
+        return LinearPopulation(sums_of_members(weights, self.coefs, feature_mask))
 
 
 # A feature with its thresholds.
@@ -141,25 +141,25 @@ class TablePopulation:
         """Return the scores of the documents of a data set, which remembers their bins."""
         return table_scores(self.bins.codes(data), self.bins.first, self.tables)
 
-    def take(self, rows: Integers) -> Self:
+    def take(self, rows: Integers) -> "TablePopulation":
         """Return the individuals of these indices; −1 stands for one without features, whose scores are 0."""
-        return type(self)(self.bins, rows_or_zeros(self.tables, rows))
+        return TablePopulation(self.bins, rows_or_zeros(self.tables, rows))
 
     @property
     def feature_mask(self) -> Mask:
         """The features that each individual uses, shape (n_individuals, n_features)."""
         return np.logical_or.reduceat(self.tables != 0, self.bins.first[:-1], axis=1)
 
-    def combined(self, weights: Matrix, feature_mask: Mask) -> Self:
+    def combined(self, weights: Matrix, feature_mask: Mask) -> "TablePopulation":
         """Return the weighted sums of the rankers on some features; see `LinearPopulation.combined`."""
         mask = np.repeat(feature_mask, np.diff(self.bins.first), axis=1)
-        return type(self)(self.bins, sums_of_members(weights, self.tables, mask))
+        return TablePopulation(self.bins, sums_of_members(weights, self.tables, mask))
 
-    def on_columns(self, column_mask: Mask) -> Self:
+    def on_columns(self, column_mask: Mask) -> "TablePopulation":
         """Return the rankers for a wider table, of which these columns are the features (n_columns,)."""
         return self._with_bins(np.where(column_mask, np.cumsum(column_mask) - 1, -1))
 
-    def _with_bins(self, features: Integers) -> Self:
+    def _with_bins(self, features: Integers) -> "TablePopulation":
         """Return the rankers on some of the features, in a new order; −1 stands for a feature that is not used."""
         cells = np.split(self.tables, self.bins.first[1:-1], axis=1)
         zeros = np.zeros((len(self), 1))
@@ -167,7 +167,7 @@ class TablePopulation:
         for feature in features.tolist():
             thresholds.append(self.bins.thresholds[feature] if feature >= 0 else np.empty(0))
             tables.append(cells[feature] if feature >= 0 else zeros)
-        return type(self)(Bins(tuple(thresholds)), np.hstack(tables))
+        return TablePopulation(Bins(tuple(thresholds)), np.hstack(tables))
 
     def forest(
         self, individual: int, pairs: Mapping[int, tuple[Axis, ...]] | None = None
@@ -228,14 +228,14 @@ class FittedPopulation:
                 scores[:, individual] = finite_scores(values, type(ranker).__name__)
         return scores
 
-    def take(self, rows: Integers) -> Self:
+    def take(self, rows: Integers) -> "FittedPopulation":
         """Return the individuals of these indices; −1 stands for one without features, whose scores are 0."""
         rankers = tuple(self.rankers[row] if row >= 0 else None for row in rows)
-        return type(self)(rankers, rows_or_zeros(self.feature_mask, rows))
+        return FittedPopulation(rankers, rows_or_zeros(self.feature_mask, rows))
 
-    def on_columns(self, column_mask: Mask) -> Self:
+    def on_columns(self, column_mask: Mask) -> "FittedPopulation":
         """Return the rankers for a wider table, of which these columns are the features (n_columns,)."""
-        return type(self)(self.rankers, on_wider_table(self.feature_mask, column_mask))
+        return FittedPopulation(self.rankers, on_wider_table(self.feature_mask, column_mask))
 
     def forest(self, individual: int) -> Forest:
         """Return the trees of an individual, over all columns of the training table; an AttributeError if none."""
