@@ -238,6 +238,11 @@ class GivenSolver(BaseModel):
         """Return the settings of a problem."""
         return problem.configuration()
 
+    def is_edit_of(self, earlier: Solver) -> bool:
+        """Return whether the texts of the user's code are all that differs from an earlier solver."""
+        now, before = self.model_dump(), earlier.model_dump()
+        return now != before and _without_sources(now) == _without_sources(before)
+
     def make(self, problem: Problem, arguments: RunArguments) -> Any:
         """Return the unfitted estimator of a run; a function gets the problem and the seed."""
         seed = arguments.random_state % 2**31  # some libraries do not accept larger seeds
@@ -267,6 +272,13 @@ class GivenSolver(BaseModel):
                 offered[name] = arguments.search_settings["objectives"]
         fixed |= {name: offered[name] for name in SET_BY_RUN if name in offered}
         return with_features(estimator.set_params(**merged_tables(offered, fixed)))
+
+
+def _without_sources(description: Any) -> Any:
+    """Return a description of `moerank.identity` without the digests of source texts."""
+    if not isinstance(description, dict):
+        return description
+    return {key: _without_sources(entry) for key, entry in description.items() if key != "sources"}
 
 
 Solver: TypeAlias = NamedSolver | GivenSolver

@@ -212,6 +212,28 @@ def folds_of(
     return tuple(sorted(set(folds)))
 
 
+def with_edited_code(folder: Path, grids: list[Grid], solvers: Iterable[Solver]) -> list[Grid]:
+    """Return the grids of a folder with the solvers whose code the user has edited since, and warn of them.
+
+    Cells are named by what identifies a solver, so all cells of an edited one are open again.
+    """
+    edited: dict[str, Solver] = {}
+    for solver in solvers:
+        earlier = [entry for grid in grids for entry in grid.solvers if entry.label == solver.label]
+        if isinstance(solver, GivenSolver) and any(map(solver.is_edit_of, earlier)):
+            edited[solver.label] = solver
+            warnings.warn(
+                f"{folder}: the code of {solver.label} has changed; its cells run again",
+                stacklevel=3,
+            )
+    return [
+        grid.model_copy(
+            update={"solvers": tuple(edited.get(entry.label, entry) for entry in grid.solvers)}
+        )
+        for grid in grids
+    ]
+
+
 def check_names(
     folder: Path, grids: list[Grid], problems: Iterable[Problem], solvers: Iterable[Solver]
 ) -> None:
@@ -326,10 +348,10 @@ class Study:
     Notes
     -----
     The name of a cell's file is a digest of what the study can see of its problem and solver. Estimators count by class
-    and parameters, data in memory by their bytes, functions by their source text and the values in it
-    (`moerank.identity.identify`). Other data or another function therefore need another name or another
-    folder. The digest does not cover other functions that they call, or what they read from files or the environment: a
-    study warns if a module that it names is newer than a result.
+    and parameters, data in memory by their bytes, functions by their source texts and the values in them
+    (`moerank.identity.identify`). Where only the source texts have changed, the cells of a solver run again. Other data
+    or another function need another name or another folder. The digest does not cover what code reads from files or the
+    environment: a study warns if a module that it names is newer than a result.
 
     If several processes run the cells, each cell gets its own copy of data in memory, so use files for large data.
 
@@ -464,10 +486,11 @@ class Study:
         """
         with Store(self.out) as store:
             with store.alone(STUDY) as path:
-                earlier = read_grids(path)
+                stored = read_grids(path)
+                earlier = with_edited_code(self.out, stored, self.solvers)
                 check_names(self.out, earlier, self.problems, self.solvers)
                 grids = {grid.model_dump_json(): grid for grid in (*earlier, *self._grids)}
-                if len(grids) > len(earlier):
+                if list(grids.values()) != stored:
                     requests = Requests(format=FORMAT, moerank=VERSION, grids=list(grids.values()))
                     replace_file(path, requests.to_json().encode())
             for remark in self.newer_files():
@@ -487,7 +510,7 @@ class Study:
             )
         remedy = (
             "Study.failures() returns all of them with tracebacks, and run(retry_failed=True) runs "
-            "them again; code that you have changed needs another name"
+            "them again; so does code that you have changed"
         )
         warn_of_failures(self.failures(), len(states), remedy)
         return self

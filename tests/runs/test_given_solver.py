@@ -1,8 +1,11 @@
 """Solvers that are given as objects, and those that are named: both are judged, tuned and searched alike."""
 
+import importlib
+import linecache
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -226,6 +229,27 @@ def test_a_module_newer_than_its_results_is_named(tiny_problem, tmp_path, monkey
         UserWarning, match=r"mine_newer.py is newer than 2 of 2 results of mine, which may come from older"
     ):
         study.run()
+
+
+def test_a_solver_runs_again_when_a_module_that_it_uses_was_edited(tiny_problem, tmp_path, monkeypatch):
+    (tmp_path / "mine_edited.py").write_text(
+        "import mine_helper\nfrom moerank.rankers import RankRLS\n"
+        "def make(problem, seed):\n    return RankRLS(mine_helper.alpha())\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    folder, weights = tmp_path / "s", []
+    for alpha in (1e-3, 1e6):
+        (tmp_path / "mine_helper.py").write_text(f"def alpha():\n    return {alpha!r}\n")
+        make = importlib.import_module("mine_edited").make
+        study = Study([tiny_problem], {"mine": make}, folder, folds=[1])
+        with nullcontext() if not weights else pytest.warns(UserWarning, match="the code of mine has changed"):
+            weights.append(study.run().results()[0].best.weights)
+        for name in ("mine_edited", "mine_helper"):
+            del sys.modules[name]
+        linecache.clearcache()
+    assert weights[0] != weights[1]
+    assert Study.load(folder).results()[0].best.weights == weights[1]
 
 
 @pytest.mark.parametrize(
