@@ -490,7 +490,7 @@ class Study:
                 earlier = with_edited_code(self.out, stored, self.solvers)
                 check_names(self.out, earlier, self.problems, self.solvers)
                 grids = {grid.model_dump_json(): grid for grid in (*earlier, *self._grids)}
-                if list(grids.values()) != stored:
+                if list(grids) != [grid.model_dump_json() for grid in stored]:
                     requests = Requests(format=FORMAT, moerank=VERSION, grids=list(grids.values()))
                     replace_file(path, requests.to_json().encode())
             for remark in self.newer_files():
