@@ -42,7 +42,8 @@ def remembered(compute: Function) -> Function:
     """Let a data set remember what a function of it and of other arguments returns.
 
     The data set is the first argument, or that after the object or class of a method; see `RankingData.remember`.
-    Arguments that are not hashable, such as arrays, are compared by their digest.
+    Arguments that are not hashable, such as arrays, are compared by their digest. None may be another data set, which
+    the memory would keep.
     """
     parameters = signature(compute)
 

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Mask, Vector
 from moerank.data import RankingData, centre_in_queries, preparation, remembered
-from moerank.data.ranking_data import labels_alone
 
 # Validation data: a RankingData, (X, y) of one query, or (X, y, qid).
 Validation: TypeAlias = (
@@ -33,7 +32,7 @@ def as_ranking_data(
     train on.
     """
     if isinstance(X, RankingData):
-        _refuse_labels(y, qid)
+        refuse_labels(y, qid)
         data = X
     elif y is None:
         raise ValueError(
@@ -45,16 +44,6 @@ def as_ranking_data(
     data.require_pairs()
     data.require_moderate_values()
     return data
-
-
-def labelled(X: RankingData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | None) -> RankingData:
-    """Return test data for a metric: X if it is a RankingData, else labels and queries with one feature that is 0."""
-    if isinstance(X, RankingData):
-        _refuse_labels(y, qid)
-        return X
-    if y is None:
-        raise ValueError("test data: y is missing: give the relevance labels, one per row of X")
-    return labels_alone(y, qid)
 
 
 def as_validation_data(validation: Validation | None, train: RankingData) -> RankingData | None:
@@ -135,7 +124,7 @@ def scaled_alike(
     )
 
 
-def _refuse_labels(y: ArrayLike | None, qid: ArrayLike | None) -> None:
+def refuse_labels(y: ArrayLike | None, qid: ArrayLike | None) -> None:
     """Raise a ValueError for labels or queries that are given in addition to a RankingData."""
     if y is not None or qid is not None:
         raise ValueError("y and qid must not be given with a RankingData, which has its own")

@@ -33,6 +33,7 @@ from moerank.data import (
     inputs,
 )
 from moerank.data.preparation import fill_missing
+from moerank.data.ranking_data import labels_alone
 from moerank.data.scaling import negative_features
 from moerank.identity import digest
 from moerank.kernels.newton import MAX_STEPS
@@ -255,15 +256,18 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
             For malformed data or a missing `qid`.
         """
         scores = self.predict(X)
-        if not isinstance(X, RankingData) and qid is None:
-            if self.n_queries_ > 1:
-                raise ValueError(
-                    f"score needs qid, because the training data had {self.n_queries_} queries; "
-                    "scikit-learn's searches hand it on after "
-                    "sklearn.set_config(enable_metadata_routing=True)"
-                )
-            qid = 0
-        return self._scored_by.score(arguments.labelled(X, y, qid), scores)
+        if isinstance(X, RankingData):
+            arguments.refuse_labels(y, qid)
+            return self._scored_by.score(X, scores)
+        if y is None:
+            raise ValueError("test data: y is missing: give the relevance labels, one per row of X")
+        if qid is None and self.n_queries_ > 1:
+            raise ValueError(
+                f"score needs qid, because the training data had {self.n_queries_} queries; "
+                "scikit-learn's searches hand it on after "
+                "sklearn.set_config(enable_metadata_routing=True)"
+            )
+        return self._scored_by.score(labels_alone(y, 0 if qid is None else qid), scores)
 
     @property
     def _scored_by(self) -> Metric:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -305,7 +306,12 @@ def trees_of(booster: Booster, n_trees: int = -1) -> list[Tree]:
         children = tree(node["left_child"]), tree(node["right_child"])
         return node["split_feature"], node["threshold"], *children
 
-    dump = booster.dump_model(num_iteration=n_trees)
+    try:
+        dump = booster.dump_model(num_iteration=n_trees)
+    except json.JSONDecodeError:  # JSON has no infinite numbers
+        raise ValueError(
+            "LambdaMART: a leaf is infinite; scale the features, or lower the learning rate"
+        ) from None
     return [tree(entry["tree_structure"]) for entry in dump["tree_info"]]
 
 
