@@ -9,10 +9,15 @@ import pytest
 
 import moerank as mr
 from moerank.mofsrank import FeatureSelection, InstanceSelection
+from moerank.solvers import solvers
 
 PROJECT = Path(__file__).resolve().parents[1]
-ROOMS = ("mofsrank", "cli", "runs/run_fold.py")
+ROOMS = ("mofsrank", "exports", "runs", "figures", "reports", "cli")
 BACKENDS = {"RankRLS", "RankSVM", "FSMRank", "AdditiveRLS", "LambdaMART", "RankerAdapter", "Trainer"}
+BACKENDS |= {"LinearPopulation", "TablePopulation", "FittedPopulation"}
+
+
+NAMES = {entry.name for entry in solvers().values() if entry.backend}
 
 
 def files_of_rooms():
@@ -21,13 +26,14 @@ def files_of_rooms():
         yield from path.rglob("*.py") if path.is_dir() else [path]
 
 
-def test_no_room_above_the_rankers_asks_for_the_class_of_a_backend():
+def test_no_room_above_the_rankers_asks_for_the_class_or_the_name_of_a_backend():
     places = []
     for path in files_of_rooms():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             asks = isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass", "type")
             asks |= isinstance(node, ast.Compare)
-            if asks and BACKENDS & set(re.findall(r"\w+", ast.unparse(node))):
+            texts = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+            if asks and (BACKENDS & set(re.findall(r"\w+", ast.unparse(node))) or NAMES & texts):
                 places.append(f"{path}:{node.lineno}: {ast.unparse(node)}")
     assert places == []
 

@@ -15,7 +15,7 @@ import typer
 from moerank.cli import options
 from moerank.cli.messages import command_line, interruptible, is_quiet, reading, remark, say
 from moerank.figures import RUN_FIGURES
-from moerank.solvers import find_backend
+from moerank.solvers import find_backend, solver_entry
 
 if TYPE_CHECKING:
     from moerank.data import RankingData
@@ -319,10 +319,11 @@ def _next_step(result: Result, out: Path) -> str:
 
 
 def _with_another_ranker(result: Result, out: Path) -> str:
-    """Return the command with the additive ranker, or with LambdaMART where that is better or the former was used."""
-    name, option = "additive", "--backend=additive"
-    rival = "" if result.verdict is None else result.verdict.rival
-    if rival or result.configuration["backend"]["name"] == "additive":
+    """Return the command with the backend that this one names, or with LambdaMART where that is better."""
+    entry = solver_entry(result.configuration["backend"]["name"])
+    name = None if entry is None else getattr(entry.kind, "alternative", None)
+    option = f"--backend={name}"
+    if name is None or (result.verdict is not None and result.verdict.rival):
         name, option = "lambdamart", "--set=search.refit=lambdamart"
     words = [
         word

@@ -61,7 +61,7 @@ class Staircase(BitSearch):
     1. Start: all strings with a single one, if they take at most a twentieth of the evaluations (of 10,000 if the
        termination is not a number of evaluations). Half of the other strings come from the method
        ``starting_strings(n)`` of the problem, if it has one; it returns at most n strings (n, n_var). The rest are
-       random: a size uniform in 1 … d, or up to the attribute ``most_ones`` of the problem, then any subset of that
+       random: a size uniform in 1 … d, or up to the attribute ``max_ones`` of the problem, then any subset of that
        size.
     2. The gap of a member is how far it lies above the staircase. With one objective e besides the size it is e − N(k),
        with N(k) the least e among members of at most its k ones. With several, each divided by its span, it is the
@@ -148,7 +148,7 @@ class Staircase(BitSearch):
         return super()._batch(X, initial)
 
     def _random_strings(self, n: int) -> Mask:
-        largest = getattr(self.problem, "most_ones", None)
+        largest = getattr(self.problem, "max_ones", None)
         return SubsetSizeSampling(largest)._do(self.problem, n, random_state=self.random_state)
 
     def _mate(self) -> Mask:

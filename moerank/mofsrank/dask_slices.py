@@ -7,7 +7,7 @@ import logging
 import platform
 from concurrent.futures import CancelledError
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
@@ -22,16 +22,7 @@ if TYPE_CHECKING:
 
 CONNECT = 5  # seconds within which a scheduler must answer, and must have a worker
 SECONDS_FOR_A_WORKER = 30  # for which a cluster may be without workers before a search ends
-MOST_TRIES = 10  # number of times that a batch is sent, because workers die
-
-
-class Measurable(Protocol):
-    """A stage, as far as workers need it."""
-
-    n_var: int
-
-    def measure(self, X: Array, /) -> Matrix:
-        """Return the objectives (n, n_objectives) of non-empty individuals."""
+MAX_TRIES = 10  # number of times that a batch is sent, because workers die
 
 
 class Slices:
@@ -42,7 +33,7 @@ class Slices:
     processor is refused, with its address.
     """
 
-    def __init__(self, client: Client, stage: Measurable) -> None:
+    def __init__(self, client: Client, stage: Any) -> None:
         scheduler: Any = client.scheduler
         self._client = client
         self._address = scheduler.address
@@ -56,7 +47,7 @@ class Slices:
         Raises an OSError if the scheduler is gone, or its workers are gone for half a minute or unlike this process.
         """
         packed = np.packbits(X, axis=1) if X.dtype == np.bool_ else X
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             workers = [
                 worker for worker, threads in self._threads().items() for _ in range(threads)
             ]
@@ -75,8 +66,8 @@ class Slices:
             return self._client.nthreads()
         except TimeoutError:
             raise OSError(
-                f"the Dask scheduler at {self._address} has no worker any more; start one: dask worker "
-                f"{self._address}, and resume the search"
+                f"the Dask scheduler at {self._address} has no worker any more; "
+                f"start one: dask worker {self._address}, and resume the search"
             ) from None
         except (OSError, CancelledError):
             raise gone(self._address, "resume the search") from None
@@ -86,7 +77,7 @@ class Slices:
         from distributed import KilledWorker, wait
 
         futures: list[Future[Matrix]] = []
-        task = partial(_measured, name=self._name, expected=environment())
+        task = partial(_measure, name=self._name, expected=environment())
         try:
             if self._stage_there is None:  # one worker gets it; the others fetch it from there
                 [self._stage_there] = self._client.scatter([_packed(self._stage)], hash=False)
@@ -113,20 +104,19 @@ class Slices:
             return None
         except (ImportError, AttributeError) as error:
             raise OSError(
-                f"the Dask workers at {self._address} cannot measure ({error}); install there the same moerank, "
-                "and each module of yours that the search uses"
+                f"the Dask workers at {self._address} cannot measure ({error}); "
+                "install there the same moerank, and each module of yours that the search uses"
             ) from None
         finally:
             for future in futures:
                 future.release()
 
 
-_STAGES: dict[
-    str, Measurable
-] = {}  # the stage that this worker measures, by the name of its search
+# The stage that this worker measures, by the name of its search.
+_STAGES: dict[str, Any] = {}
 
 
-def _packed(stage: Measurable) -> list[Any]:
+def _packed(stage: Any) -> list[Any]:
     """Return a pickled stage and its arrays: Dask tries without end to send the stage to workers that lack a module."""
     from distributed.protocol.pickle import dumps
 
@@ -135,15 +125,15 @@ def _packed(stage: Measurable) -> list[Any]:
     return [pickled, *arrays]
 
 
-def _measured(packed: list[Any], rows: Array, name: str, expected: str) -> Matrix:
+def _measure(packed: list[Any], rows: Array, name: str, expected: str) -> Matrix:
     """Measure a slice on a worker."""
     from distributed import get_worker
     from distributed.protocol.pickle import loads
 
     if environment() != expected:
         raise OSError(
-            f"the Dask worker at {get_worker().address} has {environment()}, but this process has {expected}; results "
-            "depend on these, so stop this worker"
+            f"the Dask worker at {get_worker().address} has {environment()}, but this process has "
+            f"{expected}; results depend on these, so stop this worker"
         )
     # A worker short of memory writes the stage to its disk and reads it again, without what was computed from the data.
     if name not in _STAGES:
@@ -167,7 +157,7 @@ def connect(address: str) -> Client:
 
     try:  # a client that does not get this far takes minutes to give up
         asyncio.run(reach(address, timeout=CONNECT)).abort()
-    except Exception as error:  # whatever answers there
+    except Exception as error:  # any server may answer
         reason = str(error) or type(error).__name__
         raise OSError(
             f"no Dask scheduler answers at {address} ({reason}); give --dask its address"
@@ -185,7 +175,10 @@ def connect(address: str) -> Client:
 
 def gone(address: str, remedy: str) -> OSError:
     """Return the exception to raise where a scheduler is gone, with the remedy once it is back."""
-    for name in ("distributed", "distributed.client"):  # they say the same in pages of traceback
+    for name in (
+        "distributed",
+        "distributed.client",
+    ):  # these loggers repeat the error with tracebacks
         logging.getLogger(name).setLevel(logging.CRITICAL)
     return OSError(f"the Dask scheduler at {address} is gone; start it, and {remedy}")
 

@@ -91,24 +91,24 @@ class Ensemble(Stage):
         **keywords: Any,
     ) -> None:
         settings = settings_with(EnsembleSettings, settings, keywords)
-        rankers = (
-            coefs
-            if isinstance(coefs, Summable)
-            else LinearPopulation(np.asarray(coefs, dtype=np.float64))
-        )
-        if (used := rankers.feature_mask).ndim != 2 or used.shape[1] != train.n_features:
+        rankers = coefs
+        if not isinstance(rankers, Summable):
+            rankers = LinearPopulation(np.asarray(coefs, dtype=np.float64))
+        features = rankers.feature_mask
+        if features.ndim != 2 or features.shape[1] != train.n_features:
             raise ValueError(
-                f"coefs must have shape (n_members, {train.n_features}), not {used.shape}"
+                f"coefs must have shape (n_members, {train.n_features}), not {features.shape}"
             )
         self.strings: FeatureStrings = FeatureStrings(train, limits, by_group=by_group)
         train = self.strings.data
-        self._members = self.strings.bits(used)
-        self.used = np.flatnonzero(self._members.any(axis=0) & self.strings.allowed_bits)
-        self.n_bits = len(self.used)  # of distinct features, or groups of them
+        self._members = self.strings.bits(features)
+        self._bits = np.flatnonzero(self._members.any(axis=0) & self.strings.allowed_bits)
+        self.n_bits = len(self._bits)  # of distinct features, or groups of them
         if self.n_bits == 0:
             raise ValueError(
-                "no feature has a weight in any ranker of the front (coefs are all zero): there is nothing to combine; "
-                "check whether the labels depend on the features, or leave the stage out with ensemble=False"
+                "no feature has a weight in any ranker of the front (coefs are all zero): "
+                "there is nothing to combine; check whether the labels depend on the features, "
+                "or leave the stage out with ensemble=False"
             )
         n_var = self.n_bits + len(rankers)
         n_counted = max(n_var, train.n_features) if by_group or limits.given else n_var
@@ -134,26 +134,24 @@ class Ensemble(Stage):
             "sampling": MixedSampling(self.n_bits, members=members),
             "crossover": MixedCrossover(self.n_bits, settings.crossover),
             "mutation": MixedMutation(self.n_bits, settings.mutation),
-            "repair": self.strings.repair(self.used),
+            "repair": self.strings.repair(self._bits),
             "eliminate_duplicates": DigestDuplicates(),
         }
 
     def members(self) -> Matrix:
         """Return the strings (n_members, n_var) of the members of the front."""
-        return np.hstack([self._members[:, self.used], np.eye(len(self.rankers))]).astype(
-            np.float64
-        )
+        return np.hstack([self._members[:, self._bits], np.eye(len(self.rankers))])
 
     def combined(self, X: Matrix) -> Summable:
         """Return the combined rankers of the strings, formula (7)."""
-        return self.rankers.combined(
-            X[:, self.n_bits :], self.strings.columns(self._feature_strings(X))
-        )
+        return self.rankers.combined(X[:, self.n_bits :], self._used_features(X))
 
     def summed(self, X: Matrix) -> Mask:
         """Return the members of the front with a weight in the sums of each individual, (n_individuals, n_members)."""
-        used = self.strings.columns(self._feature_strings(X))
-        return (X[:, self.n_bits :] != 0) & (used @ self.rankers.feature_mask.T)
+        return (X[:, self.n_bits :] != 0) & (self._used_features(X) @ self.rankers.feature_mask.T)
+
+    def _used_features(self, X: Matrix) -> Mask:
+        return self.strings.columns(self._feature_strings(X))
 
     def feature_mask(self, X: Matrix) -> Mask:
         """Return the features that count for each individual, shape (n_individuals, n_features)."""
@@ -164,12 +162,14 @@ class Ensemble(Stage):
 
     def _feature_strings(self, X: Matrix) -> Mask:
         """Return the bits of the strings, with zeros for features that no member uses."""
-        return self.strings.of_mixed(X, self.used)
+        return self.strings.of_mixed(X, self._bits)
 
-    def _counted(self, X: Matrix, used: Mask) -> Mask:
-        by_weight = self.settings.count == "weights"
-        bits = self.strings.bits(used) if by_weight else self._feature_strings(X)
-        return self.strings.columns(bits) | self.strings.included
+    def _counted(self, X: Matrix, feature_mask: Mask) -> Mask:
+        """Return the features that count, of strings whose rankers have weights for `feature_mask`."""
+        strings = self.strings.bits(feature_mask)
+        if self.settings.count == "bits":
+            strings = self._feature_strings(X)
+        return self.strings.columns(strings) | self.strings.included
 
     def _is_empty(self, X: Matrix) -> Mask:
         return np.logical_not(self.combined(X).feature_mask.any(axis=1))

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,7 @@ from moerank.metrics import Metric
 from moerank.mofsrank.instance_selection import evenly_spaced
 from moerank.mofsrank.limits import UNLIMITED, FeatureStrings
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike, errors_of
-from moerank.mofsrank.settings import (
-    FeatureSelectionSettings,
-    Limits,
-    LimitsSection,
-    settings_with,
-)
+from moerank.mofsrank.settings import FeatureSelectionSettings, Limits, settings_with
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import (
     AnyRanker,
@@ -45,7 +41,7 @@ from moerank.training.masks import Unit
 from moerank.training.pair_moments import UNIT, PairMoments, backward_path, forward_path
 
 # Features of a random string at the start, and for the backward path. Both take seconds at this size.
-MOST_AT_FIRST = 1_000
+MAX_AT_START = 1_000
 
 
 class FeatureSelection(Stage):
@@ -121,10 +117,10 @@ class FeatureSelection(Stage):
         train, n_bits, n_features = self.strings.data, self.strings.n_bits, train.n_features
         backend = as_backend(backend)
         # A backend with many columns per feature has a smaller limit.
-        self.most_at_first: int = min(
-            n_features, getattr(backend, "most_features_at_first", MOST_AT_FIRST)
+        self.max_at_start: int = min(
+            n_features, getattr(backend, "max_features_at_start", MAX_AT_START)
         )
-        self.most_ones = min(self.strings.most_ones, self.most_at_first)  # of a random one
+        self.max_ones = min(self.strings.max_ones, self.max_at_start)  # of a random one
         super().__init__(
             train,
             backend,
@@ -146,11 +142,10 @@ class FeatureSelection(Stage):
         settings = self.settings
         mutation: Mutation = evolution.SparseBitFlip(settings.mutation)
         if self.adaptive:
-            values = single_feature_values(self.train, self.metric).max(
-                axis=0
-            )  # in the better direction
+            values = single_feature_values(self.train, self.metric)
             accuracy = np.zeros(self.n_var)
-            np.maximum.at(accuracy, self.strings.bit_of, values)
+            # In the better direction.
+            np.maximum.at(accuracy, self.strings.bit_of, values.max(axis=0))
             bit_of = self.strings.bit_of if self.n_var < self.train.n_features else None
             mutation = evolution.AdaptiveBitFlip(
                 evolution.importance_degrees(accuracy, settings.importance),
@@ -160,7 +155,7 @@ class FeatureSelection(Stage):
                 settings.mutation,
             )
         return {
-            "sampling": evolution.SubsetSizeSampling(self.most_ones),
+            "sampling": evolution.SubsetSizeSampling(self.max_ones),
             "crossover": evolution.UniformCrossover(settings.crossover),
             "mutation": mutation,
             "repair": self.strings.repair(),
@@ -175,13 +170,14 @@ class FeatureSelection(Stage):
         alpha; for others it is a hundredth of tr(G) / n_features. O(n_features³) time; no metric is measured.
         """
         A, b = self._ridge_system()
-        half = min(n // 2, self.train.n_features, self.most_at_first)
-        own_path = getattr(self.backend, "forward_path", None)
-        path = own_path(self.train, half) if own_path else forward_path(A, b, half)
-        forward = self._strings_of(path)[:half]
-        if self.train.n_features > MOST_AT_FIRST or n <= half:
+        half = min(n // 2, self.train.n_features, self.max_at_start)
+        path = partial(forward_path, A, b)
+        if hasattr(self.backend, "forward_path"):
+            path = partial(self.backend.forward_path, self.train)
+        forward = self._strings_of(path(half))[:half]
+        if self.train.n_features > MAX_AT_START or n <= half:
             return forward
-        backward = self._strings_of(backward_path(A, b)[: self.most_at_first])
+        backward = self._strings_of(backward_path(A, b)[: self.max_at_start])
         return np.concatenate((forward, backward[evenly_spaced(len(backward), n - half)]))
 
     def _strings_of(self, path: Integers) -> Mask:
@@ -217,10 +213,9 @@ class FeatureSelection(Stage):
         if self.strings.by_group or self.pair_masks is not None or names != ["features", "loss"]:
             return None
         self.measure(np.eye(1, self.n_var, dtype=np.bool_))  # refuses other backends
-        limits = {name: getattr(self.strings.limits, name) for name in LimitsSection.model_fields}
-        with warnings.catch_warnings(
-            action="ignore", category=ConvergenceWarning
-        ):  # about what is not proved
+        limits = self.strings.limits.given
+        # It warns about what is not proved.
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             solver = BestSubset(self.n_var, self.backend.alpha, **limits).fit(self.train)
         if solver.gaps_.any():
             return None
@@ -256,7 +251,9 @@ class FeatureSelection(Stage):
 
     def _candidates(self, X: Mask) -> Candidates:
         rankers, _, errors = self.most_accurate(X)
-        return self._judged(self.feature_mask(X), rankers, measured_errors=errors)
+        candidates = self._judged(self.feature_mask(X), rankers)
+        candidates.errors = errors
+        return candidates
 
     @cached_property
     def _systems(self) -> tuple[Matrix, Matrix] | None:
@@ -267,12 +264,9 @@ class FeatureSelection(Stage):
     def _train(self, masks: Mask) -> Population:
         """Train each feature mask on each instance subset; the rankers of a mask stand side by side."""
         if self._systems is not None:
-            masks = np.ascontiguousarray(masks)
-            return of_weights(
-                np.concatenate(
-                    in_pieces(partial(ridge_subsets, *self._systems), masks, self.workers)
-                )
-            )
+            solve = partial(ridge_subsets, *self._systems)
+            weights = in_pieces(solve, np.ascontiguousarray(masks), self.workers)
+            return of_weights(np.concatenate(weights))
 
         def train(subset: Mask | None, masks: Mask) -> Population:
             return train_population(
@@ -281,13 +275,16 @@ class FeatureSelection(Stage):
 
         if len(self._subsets) < self.workers:
             populations = [
-                side_by_side(in_pieces(partial(train, each), masks, self.workers))
-                for each in self._subsets
+                side_by_side(in_pieces(partial(train, subset), masks, self.workers))
+                for subset in self._subsets
             ]
         else:  # the threads share the subsets, each of which may need a Gram matrix
             parts = in_pieces(
-                lambda some: [train(each, masks) for each in some], self._subsets, self.workers, 1
+                lambda subsets: [train(subset, masks) for subset in subsets],
+                self._subsets,
+                self.workers,
+                1,
             )
-            populations = [population for part in parts for population in part]
+            populations = list(chain.from_iterable(parts))
         order = np.arange(len(populations) * len(masks)).reshape(len(populations), -1).T.ravel()
         return side_by_side(populations).take(order)

@@ -32,7 +32,7 @@ from moerank.rankers import (
 )
 from moerank.training.masks import Unit, n_ones
 
-MOST_PAIRS = 1_000_000  # for which a bit stands for a pair by default
+MAX_PAIRS = 1_000_000  # for which a bit stands for a pair by default
 
 
 class InstanceSelection(Stage):
@@ -124,58 +124,55 @@ class InstanceSelection(Stage):
 
     def _is_empty(self, X: Array) -> Mask:
         """Return whether no pair is left to train on."""
-        return (
-            super()._is_empty(X)
-            if self.unit == "pair"
-            else n_pairs_kept(self.train, self.unit, X) == 0
-        )
+        if self.unit == "pair":
+            return super()._is_empty(X)
+        return n_pairs_kept(self.train, self.unit, X) == 0
 
     def _train(self, X: Array) -> Population:
         return train_population(self.backend, self.train, pair_mask=X, unit=self.unit)
 
     def _candidates(self, X: Array) -> Candidates:
+        populations = in_pieces(self._train, X, self.workers)
+        n_pairs = in_pieces(partial(n_pairs_kept, self.train, self.unit), X, self.workers)
         return self._judged(
             np.ones((len(X), self.train.n_features), bool),
-            side_by_side(in_pieces(self._train, X, self.workers)),
-            n_pairs=np.concatenate(
-                in_pieces(partial(n_pairs_kept, self.train, self.unit), X, self.workers)
-            ),
+            side_by_side(populations),
+            n_pairs=np.concatenate(n_pairs),
         )
 
 
 def default_unit(train: RankingData) -> Unit:
-    """Return "pair" for up to `MOST_PAIRS` pairs without weights, otherwise "query"."""
-    return "pair" if train.n_pairs <= MOST_PAIRS and not train.is_weighted else "query"
+    """Return "pair" for up to `MAX_PAIRS` pairs without weights, otherwise "query"."""
+    return "pair" if train.n_pairs <= MAX_PAIRS and not train.is_weighted else "query"
 
 
 def n_pairs_kept(train: RankingData, unit: Unit, masks: Array) -> Integers:
     """Return the number of preference pairs that each row of `masks` (n_individuals, n_units), or packed row, keeps."""
     if unit == "pair":
         return n_ones(np.packbits(masks, axis=1) if masks.dtype == np.bool_ else masks)
-    return (
-        masks @ train.label_runs.n_pairs_of
-        if unit == "query"
-        else n_pairs_of_documents(train, masks)
-    )
+    if unit == "query":
+        return masks @ train.label_runs.n_pairs_of
+    return n_pairs_of_documents(train, masks)
 
 
-def evenly_spaced(n: int, most: int) -> Integers:
-    """Return at most `most` of the numbers 0 to n − 1, evenly spaced from the first to the last.
+def evenly_spaced(n: int, maximum: int) -> Integers:
+    """Return at most `maximum` of the numbers 0 to n − 1, evenly spaced from the first to the last.
 
     >>> evenly_spaced(10, 4).tolist()
     [0, 3, 6, 9]
     """
-    return np.unique(np.linspace(0, n - 1, min(most, n)).round().astype(np.int64))
+    return np.unique(np.linspace(0, n - 1, min(maximum, n)).round().astype(np.int64))
 
 
-def spread_along_front(X: Mask, F: Matrix, most: int, *, include_all: bool) -> Mask:
-    """Return at most `most` subsets (n_chosen, n_units) of a front, evenly spaced by size, the smallest first.
+def spread_along_front(X: Mask, F: Matrix, maximum: int, *, include_all: bool) -> Mask:
+    """Return at most `maximum` subsets (n_chosen, n_units) of a front, evenly spaced by size, the smallest first.
 
     The size is the first column of F. With `include_all` the subset of all units is one of them, whether it is in the
     front or not.
     """
-    room = most - 1 if include_all else most
     order = np.lexsort(F.T[::-1])
-    order = order[~X[order].all(axis=1)] if include_all else order
-    chosen = X[order[evenly_spaced(len(order), room)]]
-    return np.vstack([chosen, np.ones((1, X.shape[1]), bool)]) if include_all else chosen
+    if not include_all:
+        return X[order[evenly_spaced(len(order), maximum)]]
+    order = order[~X[order].all(axis=1)]
+    subsets = X[order[evenly_spaced(len(order), maximum - 1)]]
+    return np.vstack([subsets, np.ones(X.shape[1], np.bool_)])

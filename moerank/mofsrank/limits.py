@@ -1,5 +1,7 @@
 """Feature strings that keep limits, and the data with the costs and the allowed features of these limits."""
 
+from itertools import compress
+
 import numpy as np
 from numpy.random import Generator
 from pymoo.core.problem import Problem
@@ -24,7 +26,7 @@ class FeatureStrings:
 
     `data` have the costs of the limits. `bit_of` (n_features,) is the bit that stands for each feature, in the order of
     first features. `included` (n_features,) are the features that belong to every selection, with `by_group` together
-    with their groups. `most_ones` is the number of bits that fit if the smallest or cheapest ones are set first.
+    with their groups. `max_ones` is the number of bits that fit if the smallest or cheapest ones are set first.
 
     >>> from moerank.data import RankingData
     >>> data = RankingData([[0.1, 0.5, 0.2], [0.9, 0.4, 0.3]], [0, 1], qid=0, costs=[1.0, 5.0, 3.0])
@@ -49,19 +51,20 @@ class FeatureStrings:
         self.included = self.columns(self.included_bits[None])[0]
         self._width = self._of_bits(self.allowed)  # number of features of each bit
         costs = FeatureCosts.of(np.zeros(data.n_features))
+        max_cost = np.inf
         if limits.max_cost is not None:
             costs = known_costs(data.costs, data.name, "max_cost")
-        self._own = self._of_bits(np.where(self.allowed, costs.own, 0.0))
+            max_cost = limits.max_cost * (1 + ROUNDING)
+        self._costs_of_bits = self._of_bits(np.where(self.allowed, costs.own, 0.0))
         self._group = np.full(self.n_bits, -1)
         self._group[self.bit_of] = costs.group
         self._shared = np.append(costs.shared, 0.0)  # the last is for bits without a group
-        max_cost = np.inf if limits.max_cost is None else limits.max_cost * (1 + ROUNDING)
-        self._most = np.array([limits.max_features or np.inf, max_cost])
-        self.most_ones = self.n_bits
+        self._maxima = np.array([limits.max_features or np.inf, max_cost])
+        self.max_ones = self.n_bits
         if limits.given:
             fullest = self._filled(self._cheapest_first()[None])
             self._refuse_impossible(fullest)
-            self.most_ones = int(np.count_nonzero(fullest))
+            self.max_ones = int(np.count_nonzero(fullest))
 
     def columns(self, X: Mask) -> Mask:
         """Return the feature masks of strings, shape (n, n_features)."""
@@ -69,22 +72,20 @@ class FeatureStrings:
 
     def bits(self, feature_mask: Mask) -> Mask:
         """Return strings (n, n_bits) with the bits of all features of each row."""
-        return (
-            feature_mask @ np.eye(self.n_bits, dtype=np.bool_)[self.bit_of]
-            if self.by_group
-            else feature_mask
-        )
+        if not self.by_group:
+            return feature_mask
+        return feature_mask @ np.eye(self.n_bits, dtype=np.bool_)[self.bit_of]
 
-    def of_mixed(self, X: Matrix, used: Integers) -> Mask:
-        """Return strings (n, n_bits) with the bits `used` at the beginning of mixed strings, and zeros elsewhere."""
+    def of_mixed(self, X: Matrix, bits: Integers) -> Mask:
+        """Return strings (n, n_bits) with these bits from the beginning of mixed strings, and zeros elsewhere."""
         strings = np.zeros((len(X), self.n_bits), np.bool_)
-        strings[:, used] = X[:, : len(used)] > 0.5
+        strings[:, bits] = X[:, : len(bits)] > 0.5
         return strings
 
     def keeps_limits(self, X: Mask) -> Mask:
         """Return whether each string keeps all limits, shape (n,)."""
         keep: Mask = np.all((X | ~self.included_bits) & (self.allowed_bits | ~X), axis=1)
-        return keep & np.all(self._sums(X) <= self._most, axis=1)
+        return keep & np.all(self._sums(X) <= self._maxima, axis=1)
 
     def check(self, X: Mask) -> None:
         """Raise a ValueError for the first string that breaks a limit; empty strings pass."""
@@ -94,8 +95,8 @@ class FeatureStrings:
         if broken.any():
             row = int(broken.argmax())
             raise ValueError(
-                f"string {row} of {len(X)} {self._breach(X[row])}; give strings that keep the limits, or "
-                "give the search the repair of operators()"
+                f"string {row} of {len(X)} {self._breach(X[row])}; give strings that keep the "
+                "limits, or give the search the repair of operators()"
             )
 
     def repaired(self, X: Mask, random_state: Generator) -> Mask:
@@ -109,14 +110,13 @@ class FeatureStrings:
             priority = random_state.random((len(broken), self.n_bits))
             order = np.argsort(np.where(X[broken], priority, 2.0), axis=1, kind="stable")
             order = order[:, : np.count_nonzero(X[broken], axis=1).max()]
-            X[broken] = self._filled(
-                np.where(np.take_along_axis(X[broken], order, axis=1), order, -1)
-            )
+            is_set = np.take_along_axis(X[broken], order, axis=1)
+            X[broken] = self._filled(np.where(is_set, order, -1))
         return X
 
-    def repair(self, used: Integers | None = None) -> Repair:
+    def repair(self, bits: Integers | None = None) -> Repair:
         """Return the repair of strings that break a limit; see `KeepLimits`."""
-        return KeepLimits(self, used) if self.limits.given else NoRepair()
+        return KeepLimits(self, bits) if self.limits.given else NoRepair()
 
     def _of_bits(self, values: Array) -> Vector:
         """Return the sums of the values of features over each bit, shape (n_bits,)."""
@@ -131,7 +131,9 @@ class FeatureStrings:
 
     def _sums(self, X: Mask) -> Matrix:
         """Return the number of features and the cost of each string, shape (n, 2)."""
-        return np.column_stack([X @ self._width, X @ self._own + self._paid(X) @ self._shared])
+        return np.column_stack(
+            [X @ self._width, X @ self._costs_of_bits + self._paid(X) @ self._shared]
+        )
 
     def _filled(self, order: Integers) -> Mask:
         """Return for each row the included bits, and each bit of `order` (n, n_steps) that fits when its turn comes.
@@ -142,22 +144,18 @@ class FeatureStrings:
         rows, sums, paid = np.arange(len(order)), self._sums(X), self._paid(X)
         for bit in order.T:
             group = self._group[bit]
-            cost = self._own[bit] + np.where(paid[rows, group], 0.0, self._shared[group])
-            further = np.column_stack([self._width[bit], cost])
-            fits = (
-                (bit >= 0)
-                & ~X[rows, bit]
-                & self.allowed_bits[bit]
-                & (sums + further <= self._most).all(axis=1)
-            )
+            cost = self._costs_of_bits[bit] + np.where(paid[rows, group], 0.0, self._shared[group])
+            added = np.column_stack([self._width[bit], cost])
+            fits = (sums + added <= self._maxima).all(axis=1)
+            fits &= (bit >= 0) & ~X[rows, bit] & self.allowed_bits[bit]
             X[rows[fits], bit[fits]] = True
             paid[rows[fits], group[fits]] = True
-            sums[fits] += further[fits]
+            sums[fits] += added[fits]
         return X
 
     def _cheapest_first(self) -> Integers:
         """Return the bits from the cheapest on; in this order, nearly the largest number of them fits."""
-        return np.lexsort((self._width, self._own + self._shared[self._group]))
+        return np.lexsort((self._width, self._costs_of_bits + self._shared[self._group]))
 
     def _breach(self, bits: Mask) -> str:
         """Return a clause that says which limit a string breaks."""
@@ -169,49 +167,45 @@ class FeatureStrings:
         if barred.size:
             return f"has feature {names[barred[0]]!r}, which is in exclude"
         size, cost = self._sums(bits[None])[0]
-        if size > self._most[0]:
+        if size > self._maxima[0]:
             return f"has {size:.0f} features, and max_features is {self.limits.max_features}"
         return f"costs {cost:g}, and max_cost is {self.limits.max_cost:g}"
 
     def _refuse_impossible(self, fullest: Mask) -> None:
         """Raise a ValueError if the included features alone, or the smallest ones, break a limit."""
-        if not self.keeps_limits(fullest)[
-            0
-        ]:  # beyond a limit nothing is added to the included features
-            raise ValueError(
-                f"no selection can keep the limits: include alone {self._breach(self.included_bits)}"
-            )
-        if not fullest.any():
+        if fullest.any() and self.keeps_limits(fullest)[0]:
+            return
+        # Beyond a limit nothing is added to the included features.
+        subject, bits = "include", self.included_bits
+        if not bits.any():
             order = self._cheapest_first()
-            smallest = np.arange(self.n_bits) == order[self.allowed_bits[order]][0]
-            unit = "group" if self.by_group else "feature"
-            raise ValueError(
-                f"no selection can keep the limits: the smallest {unit} alone {self._breach(smallest)}"
-            )
+            bits = np.arange(self.n_bits) == order[self.allowed_bits[order]][0]
+            subject = "the smallest group" if self.by_group else "the smallest feature"
+        raise ValueError(f"no selection can keep the limits: {subject} alone {self._breach(bits)}")
 
 
 class KeepLimits(Repair):
     """Repair that drops features at random until the limits are kept, and adds the included features.
 
-    `used` are the bits at the beginning of a mixed string; by default a string has all bits and nothing else.
+    `bits` are those at the beginning of a mixed string; by default a string has all bits and nothing else.
     """
 
-    def __init__(self, strings: FeatureStrings, used: Integers | None = None) -> None:
+    def __init__(self, strings: FeatureStrings, bits: Integers | None = None) -> None:
         super().__init__()
         self.strings = strings
-        self.used = used
+        self.bits = bits
 
     def _do(
         self, problem: Problem, X: Array, *args: object, random_state: Generator, **kwargs: object
     ) -> Array:
-        if self.used is None:
+        if self.bits is None:
             return self.strings.repaired(X, random_state)
-        strings = self.strings.of_mixed(X, self.used)
+        strings = self.strings.of_mixed(X, self.bits)
         repaired = self.strings.repaired(strings, random_state)
         # An included feature may have no weight in a sum of rankers, so that its bit is free.
         free = self.strings.included_bits & ~strings
         X = X.copy()
-        X[:, : len(self.used)] = (repaired & ~free)[:, self.used]
+        X[:, : len(self.bits)] = (repaired & ~free)[:, self.bits]
         return X
 
 
@@ -219,14 +213,14 @@ def _bits_of_groups(data: RankingData) -> Integers:
     """Return the bit of each feature if bits stand for groups, shape (n_features,)."""
     if data.costs is None or (data.costs.group < 0).all():
         raise ValueError(
-            f"{data.name}: by_group needs groups of features: give Limits(groups=…) or RankingData(costs="
-            'FeatureCosts.of(…, groups=…)), or in a problem file [features] table = "features.csv" with a column group'
+            f"{data.name}: by_group needs groups of features: give Limits(groups=…) or "
+            "RankingData(costs=FeatureCosts.of(…, groups=…)), or in a problem file "
+            '[features] table = "features.csv" with a column group'
         )
     import pandas as pd
 
-    return pd.factorize(
-        np.where(data.costs.group >= 0, data.costs.group, -1 - np.arange(data.n_features))
-    )[0]
+    group = data.costs.group
+    return pd.factorize(np.where(group >= 0, group, -1 - np.arange(data.n_features)))[0]
 
 
 def allowed_features(train: RankingData, limits: LimitsSection) -> tuple[Mask, Parameters]:
@@ -246,14 +240,14 @@ def allowed_features(train: RankingData, limits: LimitsSection) -> tuple[Mask, P
     if not allowed.any():
         raise ValueError(f"exclude leaves none of the {len(names)} features")
     included = column_mask(limits.include, names, "include")
-    if (included & ~allowed).any():
-        raise ValueError(
-            f"feature {names[int((included & ~allowed).argmax())]!r} is both in include and in exclude"
-        )
-    named = limits.given | {"include": tuple(names[column] for column in np.flatnonzero(included))}
-    return allowed, {
-        name: limit for name, limit in named.items() if name != "exclude" and limit != ()
-    }
+    both = np.flatnonzero(included & ~allowed)
+    if len(both):
+        raise ValueError(f"feature {names[both[0]]!r} is both in include and in exclude")
+    limits_by_name = limits.given | {"include": tuple(compress(names, included))}
+    limits_by_name.pop("exclude", None)
+    if not included.any():
+        del limits_by_name["include"]
+    return allowed, limits_by_name
 
 
 def with_costs(train: RankingData, limits: Limits) -> RankingData:
@@ -272,13 +266,13 @@ def with_costs(train: RankingData, limits: Limits) -> RankingData:
     if isinstance(costs, FeatureCosts):
         if groups is not None or group_costs is not None:
             raise ValueError(
-                "costs is a FeatureCosts, which has groups of its own: leave groups and group_costs out"
+                "costs is a FeatureCosts, which has groups of its own: "
+                "leave groups and group_costs out"
             )
         return train.with_costs(costs)
     names = train.feature_names
-    own = in_column_order(
-        np.zeros(train.n_features) if costs is None else costs, names, "costs", complete=True
-    )
-    return train.with_costs(
-        FeatureCosts.of(own, in_column_order(groups, names, "groups"), group_costs)
-    )
+    if costs is None:
+        costs = np.zeros(train.n_features)
+    prices = in_column_order(costs, names, "costs", complete=True)
+    groups = in_column_order(groups, names, "groups")
+    return train.with_costs(FeatureCosts.of(prices, groups, group_costs))

@@ -28,7 +28,7 @@ from moerank.data.folds import of_queries
 from moerank.data.inputs import column_of
 from moerank.identity import digest
 from moerank.kernels.counted_ranks import mean_over_queries
-from moerank.kernels.threads import VECTOR, in_pieces
+from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.rankers.model import is_own
 from moerank.rankers.population import on_wider_table
@@ -100,8 +100,6 @@ class Candidates:
         The features of `data` that each ranker uses.
     _population : Population
         The rankers on the features of `data`.
-    measured_errors : ndarray, shape (n_candidates,), optional
-        1 − metric of each ranker on `data`, if it was measured before.
     n_pairs : ndarray of int, shape (n_candidates,), optional
         Number of preference pairs of each ranker, if they have their own pairs.
     backend : fitness backend, optional
@@ -117,7 +115,6 @@ class Candidates:
     _feature_mask: Mask
     _population: rankers.Population
     _: KW_ONLY
-    measured_errors: Vector | None = None
     n_pairs: Integers | None = None
     backend: rankers.FitnessBackend | None = None
     table_names: tuple[str, ...]
@@ -155,8 +152,6 @@ class Candidates:
     @cached_property
     def errors(self) -> Vector:
         """Return 1 − metric of each ranker on the data, shape (n_candidates,)."""
-        if self.measured_errors is not None:
-            return self.measured_errors
         return errors_of(self.data, self.metric, self._population, workers=self.workers)
 
     @cached_property
@@ -417,8 +412,7 @@ def errors_of(
         return 1.0 - metric.mean_of_linear(data, population.coefs, workers=workers)
 
     def errors(rows: Integers) -> Vector:
-        # Tables are scored a few at a time, because the scores of many take much memory.
-        n = VECTOR if isinstance(population, rankers.TablePopulation) else max(len(rows), 1)
+        n = getattr(population, "n_scored_together", max(len(rows), 1))
         means = [np.empty(0)]
         for begin in range(0, len(rows), n):
             part = population.take(rows[begin : begin + n])

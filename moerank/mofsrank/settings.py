@@ -153,7 +153,7 @@ class LimitsSection(Section):
     max_cost: Annotated[float, pydantic.Field(ge=0)] | None = None
 
     @property
-    def given(self) -> dict[str, object]:
+    def given(self) -> Parameters:
         """The limits that are set, by name."""
         return self.model_dump(include=set(LimitsSection.model_fields), exclude_defaults=True)
 

@@ -67,11 +67,6 @@ class Stage(Problem):  # type: ignore[misc]
     exact = True
     """Whether objective values do not depend on the batch, to the bit."""
 
-    @property
-    def n_trained(self) -> int:
-        """The distinct strings that were measured since the stage was made or copied."""
-        return len(self._cached)
-
     @abstractmethod
     def operators(self) -> Operators:
         """Return the sampling and the other operators for the individuals of this stage.
@@ -86,7 +81,10 @@ class Stage(Problem):  # type: ignore[misc]
         """Return the rankers of non-empty individuals."""
 
     repairs = True
-    """Whether strings that break limits are refused, because operators repair them, or the worst in all objectives."""
+    """Whether strings that break limits are refused, because operators repair them.
+
+    Otherwise these strings are the worst in all objectives.
+    """
 
     strings: FeatureStrings | None = None
     """The limits of feature strings."""
@@ -98,11 +96,9 @@ class Stage(Problem):  # type: ignore[misc]
 
     def keeps_limits(self, X: Array) -> Mask:
         """Return whether strings keep the limits of the stage, shape (n,)."""
-        return (
-            np.ones(len(X), np.bool_)
-            if self.strings is None
-            else self.strings.keeps_limits(self._limited(X))
-        )
+        if self.strings is None:
+            return np.ones(len(X), np.bool_)
+        return self.strings.keeps_limits(self._limited(X))
 
     def _limited(self, X: Array) -> Mask:
         """Return the feature strings that limits refer to."""
@@ -126,8 +122,8 @@ class Stage(Problem):  # type: ignore[misc]
     ) -> None:
         if self.vtype is bool and X.dtype != np.bool_:
             raise ValueError(
-                f"{type(self).__name__}: strings must be bool, but the algorithm makes {X.dtype}; give it the "
-                "operators of the problem, as in NSGA2(100, **problem.operators())"
+                f"{type(self).__name__}: strings must be bool, but the algorithm makes {X.dtype}; "
+                "give it the operators of the problem, as in NSGA2(100, **problem.operators())"
             )
         out["F"] = self.objectives_of(X, digests or row_digests(X))
 

@@ -116,7 +116,8 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     _trained_together = ("alpha",)
     _steadied = staticmethod(steadied)
     kernels = "steps"
-    most_features_at_first: ClassVar[int] = 40
+    alternative = None
+    max_features_at_start: ClassVar[int] = 40
     """Largest number of features in a search's first strings: systems of many columns are slow."""
 
     n_bins: Annotated[int, partial(check_at_least, 1, MAX_BINS)] = 16

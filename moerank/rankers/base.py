@@ -589,6 +589,8 @@ Trained = TypeVar("Trained")
 class Trainer(Ranker, Generic[Trained]):
     """Base of the rankers that train a whole population at once; a subclass implements `_train`."""
 
+    alternative: ClassVar[str | None] = "additive"
+
     def fit_population(
         self,
         train: RankingData,

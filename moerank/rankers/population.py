@@ -12,6 +12,7 @@ from moerank.checks import Parameters, check_room
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.kernels.step_tables import table_scores
+from moerank.kernels.threads import VECTOR
 from moerank.rankers.model import Forest, Tree, finite_scores, linear_weights, some_rows
 from moerank.training.bins import Bins
 from moerank.training.masks import Masks, Unit
@@ -49,6 +50,10 @@ class FitnessBackend(Protocol):
         starts from the paths of this regression, and the objective "loss" is its loss.
     ``forward_path(train, n_steps)``
         The first features in the order in which they should enter; by default those of the ridge regression.
+    ``max_features_at_start``
+        The largest number of features of a random string at the start of the search, 1,000 by default.
+    ``alternative``
+        The name of the backend that a run advises to try next; by default it advises LambdaMART.
     ``systems(train, subsets, unit, workers)``
         The normal equations on each subset of units, for `ridge_subsets`, if solving them is the whole training.
     ``judge_of_instances(train, unit)``
@@ -125,6 +130,7 @@ class TablePopulation:
     """
 
     coefs: ClassVar[None] = None  # there are no weights
+    n_scored_together: ClassVar[int] = VECTOR  # the scores of many take much memory
     bins: Bins
     tables: Matrix  # (n_individuals, n_cells)
 

@@ -424,9 +424,9 @@ class Measure:
             feature_mask,
             population,
             table_names=self.parts["train"].table_names,
-            measured_errors=1.0 - means["train"][metric.name],
             backend=self.backend,
         )
+        candidates.errors = 1.0 - means["train"][metric.name]
         objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
         intervals = self._intervals(per_query["test"][metric.name])
         return [

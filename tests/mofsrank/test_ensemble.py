@@ -31,7 +31,7 @@ def test_objectives_equal_formula_seven(small_data, coefs):
     rng = np.random.default_rng(0)
     X = np.hstack([rng.random((200, 4)) < 0.6, rng.random((200, 3))]).astype(float)
     X = X[X[:, :4].any(axis=1)]
-    assert stage.used.tolist() == [0, 1, 2, 3]
+    assert stage._bits.tolist() == [0, 1, 2, 3]
     expected = plain_objectives(small_data, coefs, [0, 1, 2, 3], X, 5)
     np.testing.assert_allclose(stage.evaluate(X), expected, rtol=0, atol=1e-12)
 

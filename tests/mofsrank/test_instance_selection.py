@@ -140,7 +140,7 @@ def test_the_stage_counts_pairs_and_has_no_empty_winner(data, unit):
 
 def test_the_default_is_pairs_as_long_as_they_are_few(data, monkeypatch):
     assert default_unit(data) == "pair"
-    monkeypatch.setattr("moerank.mofsrank.instance_selection.MOST_PAIRS", len(data.pairs) - 1)
+    monkeypatch.setattr("moerank.mofsrank.instance_selection.MAX_PAIRS", len(data.pairs) - 1)
     assert default_unit(data) == "query"
 
 

@@ -101,7 +101,7 @@ def test_what_is_dropped_is_left_to_chance():
 )
 def test_the_most_ones_are_those_of_the_largest_string_that_keeps_the_limits(limits, most):
     strings = FeatureStrings(data(), limits)
-    assert strings.most_ones == most == max(sum(mask) for mask in all_subsets(5) if keeps(mask, limits))
+    assert strings.max_ones == most == max(sum(mask) for mask in all_subsets(5) if keeps(mask, limits))
 
 
 def test_a_bit_stands_for_a_group():
@@ -209,7 +209,7 @@ MEMBERS = np.array([[1.0, 0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0, 0.0]])
 def test_an_ensemble_counts_what_is_included_and_drops_what_exceeds():
     limits = Limits(max_features=3, include=["idf"])
     stage = Ensemble(data(), MEMBERS, NDCG(5), objectives=("features", "cost", "error"), limits=limits)
-    assert stage.used.tolist() == [0, 2, 3]
+    assert stage._bits.tolist() == [0, 2, 3]
     X = np.array([[0, 1, 1, 0.5, 0.5], [1, 0, 0, 1.0, 0.0]])
     assert stage.evaluate(X)[:, :2].tolist() == [[3.0, 1.5 + 2 + 4 + 0 + 1], [2.0, 3 + 4 + 0 + 1]]
     with pytest.raises(ValueError, match="string 0 of 1 has 4 features, and max_features is 3"):
@@ -229,7 +229,7 @@ def test_an_ensemble_leaves_out_what_is_excluded():
 def test_an_ensemble_of_groups_counts_whole_groups():
     coefs = np.array([[1.0, 0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0, 0.0]])
     stage = Ensemble(data(), coefs, NDCG(5), objectives=("features", "cost"), by_group=True)
-    assert stage.used.tolist() == [0, 2]
+    assert stage._bits.tolist() == [0, 2]
     assert stage.evaluate(np.array([[1, 0, 1.0, 1.0], [1, 1, 1.0, 1.0]])).tolist() == [[2.0, 8.5], [3.0, 10.5]]
     assert stage.members().tolist() == [[1, 0, 1, 0], [0, 1, 0, 1]]
 

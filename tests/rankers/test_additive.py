@@ -268,9 +268,9 @@ def test_the_stage_measures_what_a_fit_on_the_features_has(noisy_data, algorithm
 def test_a_search_starts_from_few_of_many_features():
     rng = np.random.default_rng(0)
     wide = RankingData(rng.random((60, 120)), rng.integers(0, 3, 60), np.repeat([1, 2, 3], 20))
-    assert FeatureSelection(wide, RankRLS(), NDCG(5)).most_ones == 120
+    assert FeatureSelection(wide, RankRLS(), NDCG(5)).max_ones == 120
     stage = FeatureSelection(wide, AdditiveRLS(), NDCG(5))
-    assert stage.most_ones == 40
+    assert stage.max_ones == 40
     strings = stage.starting_strings(60)
     assert strings.sum(axis=1).max() == 40
     path = AdditiveRLS().forward_path(wide, 30)
