@@ -10,7 +10,7 @@ import numpy as np
 
 from moerank.arrays import Matrix, Vector
 from moerank.checks import check_square
-from moerank.data.inputs import require_data
+from moerank.data.inputs import require_data, row_blocks
 from moerank.data.ranking_data import RankingData
 from moerank.files import Json
 from moerank.kernels.algebra import product, square
@@ -229,7 +229,7 @@ def label_correlations(data: RankingData) -> Vector:
 
 def _centred_blocks(X: Matrix) -> Iterator[tuple[slice, Matrix]]:
     """Yield the rows of each block of X, and its centred features as rows."""
-    blocks = [slice(begin, begin + ROWS_AT_A_TIME) for begin in range(0, len(X), ROWS_AT_A_TIME)]
+    blocks = list(row_blocks(len(X), ROWS_AT_A_TIME))
     total = np.zeros(X.shape[1])
     for rows in blocks:  # NumPy adds up the rows of a table in C order one after the other
         total = np.ascontiguousarray(np.vstack([total, X[rows]])).sum(axis=0)

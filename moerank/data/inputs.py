@@ -2,9 +2,9 @@
 
 import mmap
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -12,9 +12,14 @@ from numpy.typing import ArrayLike, DTypeLike
 from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import unknown
 
-COPIED_ROWS = 4096  # rows of a table that are copied or checked at once, so that they stay in the processor's cache
 # Tables of more bytes are in Fortran order, which kernels need; they copy smaller ones.
 BY_COLUMNS = 2**26
+
+
+def row_blocks(n_rows: int, size: int = 4096) -> Iterator[slice]:
+    """Yield the rows of a table block by block; by default so few that they stay in the processor's cache."""
+    for begin in range(0, n_rows, size):
+        yield slice(begin, begin + size)
 
 
 def empty_table(n_documents: int, n_features: int, dtype: DTypeLike) -> Array:
@@ -25,12 +30,10 @@ def empty_table(n_documents: int, n_features: int, dtype: DTypeLike) -> Array:
 
 def column_names(X: object) -> tuple[str, ...] | None:
     """Return the names of the columns of a DataFrame or an Arrow table; None for other objects."""
-    names = getattr(X, "column_names", None)
-    if not isinstance(names, list | tuple):
-        names = getattr(X, "columns", None)
+    names = getattr(X, "column_names", getattr(X, "columns", None))
     if names is None and hasattr(X, "__arrow_c_stream__"):
         names = _arrow_table(X).column_names
-    return None if names is None or hasattr(X, "collect") else tuple(str(name) for name in names)
+    return None if names is None else tuple(map(str, names))
 
 
 def _arrow_table(X: object) -> Any:
@@ -74,8 +77,8 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
             return np.array(table, np.float64)
         is_single = table.dtype.kind == "f" and table.dtype.itemsize == 4
         copy = empty_table(len(table), table.shape[1], np.float32 if is_single else np.float64)
-        for begin in range(0, len(table), COPIED_ROWS):
-            copy[begin : begin + COPIED_ROWS] = table[begin : begin + COPIED_ROWS]
+        for rows in row_blocks(len(table)):
+            copy[rows] = table[rows]
         return copy
     except (TypeError, ValueError, OverflowError) as error:
         if str(error).startswith("X "):
@@ -187,10 +190,10 @@ def without_values(X: Array, values: Sequence[float]) -> Array:
     """Return a table with NaN for the values that stand for a missing one; a copy if X is read-only."""
     with np.errstate(over="ignore"):
         numbers = np.array(values, X.dtype)
-    for begin in range(0, len(X) if values else 0, COPIED_ROWS):
-        if (mask := np.isin(X[begin : begin + COPIED_ROWS], numbers)).any():
+    for rows in row_blocks(len(X) if values else 0):
+        if (mask := np.isin(X[rows], numbers)).any():
             X = X.copy(order="K") if is_frozen(X) else X
-            X[begin : begin + COPIED_ROWS][mask] = np.nan
+            X[rows][mask] = np.nan
     return X
 
 
@@ -201,8 +204,8 @@ def extreme_columns(X: Array) -> Mask:
     """
     largest = np.maximum(X.max(axis=0), -X.min(axis=0))
     n_large, n_values = np.zeros((2, X.shape[1]), np.int64)
-    for begin in range(0, len(X), COPIED_ROWS):
-        size = np.abs(X[begin : begin + COPIED_ROWS])
+    for rows in row_blocks(len(X)):
+        size = np.abs(X[rows])
         n_large += (size > largest * 1e-6).sum(axis=0)
         n_values += (size > 0).sum(axis=0)
     n_values[n_values > 0.01 * len(X)] = len(X)
@@ -219,40 +222,27 @@ def checked_values(values: Any) -> tuple[float, ...]:
     return tuple(numbers.tolist())
 
 
-def refuse_large_values(X: Array, names: Sequence[str] | None, where: str = "") -> None:
-    """Raise a ValueError with row and feature if a value in X (n_documents, n_features) exceeds 1e30 in size."""
-    remedy = (
-        f"rankers cannot compute with values beyond {LARGEST_VALUE:g}: scale the feature, for "
-        "instance by query_level_norm"
-    )
-    _refuse(X, lambda rows: np.abs(rows) > LARGEST_VALUE, names, where, remedy)
+# Which values are refused, and the remedy.
+Fault: TypeAlias = tuple[Callable[[Array], Mask], str]
+
+LARGE: Fault = (
+    lambda values: np.abs(values) > LARGEST_VALUE,
+    f"rankers cannot compute with values beyond {LARGEST_VALUE:g}: scale the feature, for "
+    "instance by query_level_norm",
+)
+INFINITE: Fault = (
+    np.isinf,
+    "a value must be finite: replace it by a large number, or by NaN if it is unknown",
+)
 
 
-def refuse_infinite_values(X: Array, names: Sequence[str] | None, where: str = "") -> None:
-    """Raise a ValueError with row and feature if a value in X (n_documents, n_features) is infinite."""
-    remedy = "a value must be finite: replace it by a large number, or by NaN if it is unknown"
-    _refuse(X, np.isinf, names, where, remedy)
-
-
-def refuse_missing_values(
-    X: Array, names: Sequence[str] | None, where: str = "", remedy: str = NEEDS_RULE
-) -> None:
-    """Raise a ValueError with row and feature if a value in X (n_documents, n_features) is NaN."""
-    _refuse(X, np.isnan, names, where, remedy)
-
-
-def _refuse(
-    X: Array,
-    is_wrong: Callable[[Array], Mask],
-    names: Sequence[str] | None,
-    where: str,
-    remedy: str,
-) -> None:
-    """Raise a ValueError with row, feature and value of the first wrong entry of a table, if there is one."""
-    for begin in range(0, len(X), COPIED_ROWS):
-        mask = is_wrong(X[begin : begin + COPIED_ROWS])
+def refuse_values(X: Array, fault: Fault, names: Sequence[str] | None, where: str = "") -> None:
+    """Raise a ValueError with row, feature and value of the first faulty entry of a table, if there is one."""
+    is_faulty, remedy = fault
+    for rows in row_blocks(len(X)):
+        mask = is_faulty(X[rows])
         if mask.any():
-            row, column = np.argwhere(mask)[0] + (begin, 0)
+            row, column = np.argwhere(mask)[0] + (rows.start, 0)
             value = f"{X[row, column]:g}".replace("nan", "NaN")
             feature = column + 1 if names is None else repr(str(names[column]))
             raise ValueError(
@@ -275,7 +265,7 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> Ar
             f"{name}: X has 0 feature(s) (shape={table.shape}) while a minimum of 1 is required."
         )
     fitting = names if names is not None and len(names) == table.shape[1] else None
-    refuse_infinite_values(table, fitting, f"{name}: ")
+    refuse_values(table, INFINITE, fitting, f"{name}: ")
     return table
 
 
@@ -349,18 +339,9 @@ LARGEST_EXACT = 2.0**53  # from here on a float stands for several integers
 def doubles(values: Any, what: str) -> Array:
     """Return numbers in double precision; other values raise a ValueError, which calls them `what`."""
     try:
-        if (
-            hasattr(values, "iloc")
-            and getattr(getattr(values, "dtype", None), "kind", "O") not in "cMm"
-        ):
-            values = values.to_numpy(dtype=np.float64, na_value=np.nan)
         numbers = without_mask(values)
         if numbers.dtype.kind in "cMm":
             raise ValueError(f"the values are of type {numbers.dtype}")
-        if numbers.dtype.kind in "iu" and ((numbers > 2**53) | (numbers < -(2**53))).any():
-            raise ValueError(
-                "integers beyond 2^53 are equal in double precision; give ranks or smaller numbers"
-            )
         return np.asarray(numbers, np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{what} must be numbers ({error})") from None

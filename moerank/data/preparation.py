@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import ConfigDict, Field
 
 from moerank.arrays import Array, Floats, Integers, Mask, Matrix, Vector
+from moerank.data.inputs import row_blocks
 
 ROWS = 1 << 14  # documents in a block
 
@@ -61,7 +62,7 @@ def fill_missing(X: Floats, offsets: Integers, rule: MissingRule) -> None:
     """
     if not isinstance(rule, str) and not abs(rule) <= float(np.finfo(X.dtype).max):
         raise ValueError(f"missing is {rule:g}, which is too large for a table in single precision")
-    for begin, end in blocks(offsets, ROWS):
+    for begin, end in blocks(offsets):
         block = X[offsets[begin] : offsets[end]]
         unknown = np.isnan(block)
         columns = np.flatnonzero(unknown.any(axis=0))
@@ -181,7 +182,7 @@ class PerQuery(_Scaling):
         largest = 2.0 ** (np.finfo(dtype).maxexp - 2)  # differences of larger values may overflow
         shrink = max(float(X.max()), -float(X.min())) >= largest
         scaled = np.empty_like(X, dtype)
-        for begin, end in blocks(offsets, ROWS):
+        for begin, end in blocks(offsets):
             rows = slice(offsets[begin], offsets[end])
             block = X[rows].astype(dtype, copy=False)
             block = block * dtype.type(0.5) if shrink else block
@@ -242,8 +243,8 @@ class FittedScaling(_Scaling):
         offset, scale = np.array(self.offset), np.array(self.scale)
         scaled = np.empty_like(X, X.dtype if self.single else np.float64)
         with np.errstate(over="ignore"):
-            for begin in range(0, len(X), ROWS):
-                scaled[begin : begin + ROWS] = (X[begin : begin + ROWS] - offset) / scale
+            for rows in row_blocks(len(X), ROWS):
+                scaled[rows] = (X[rows] - offset) / scale
         return scaled
 
 

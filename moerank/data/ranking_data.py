@@ -250,7 +250,8 @@ class RankingData:
         if not np.isnan(self.X.min()):
             return None
         if self.missing is None:
-            inputs.refuse_missing_values(self.X, self.given_names, f"{self.name}: ")
+            fault = np.isnan, inputs.NEEDS_RULE
+            inputs.refuse_values(self.X, fault, self.given_names, f"{self.name}: ")
         if inputs.is_frozen(self.X):
             self.X = self.X.copy(order="K")
         mask = np.isnan(self.X)
@@ -309,11 +310,6 @@ class RankingData:
     def X64(self) -> Matrix:
         """X in double precision and C order: X itself, or a copy that is made on first use."""
         return read_only(np.ascontiguousarray(self.X, np.float64))
-
-    @property
-    def is_missing(self) -> Mask:
-        """The mask of values that were missing before the rule, shape (n_documents, n_features)."""
-        return np.zeros(self.X.shape, np.bool_) if self._missing is None else self._missing
 
     @property
     def n_missing(self) -> Integers:
@@ -451,9 +447,8 @@ class RankingData:
                 f"be scaled again ({scaling.kind}); pass raw values"
             )
         X = scaling.table(self.X, self.offsets)
-        inputs.refuse_infinite_values(
-            X, self.given_names, f"{self.name}, scaled ({scaling.kind}): "
-        )
+        where = f"{self.name}, scaled ({scaling.kind}): "
+        inputs.refuse_values(X, inputs.INFINITE, self.given_names, where)
         return self._changed(X=X, scaling=scaling, _is_extreme=self._memory.get("is extreme"))
 
     def mark_scaled(self, kind: Literal["query"]) -> Self:
@@ -498,7 +493,7 @@ class RankingData:
     @remembered
     def require_moderate_values(self) -> None:
         """Raise a ValueError for a feature value beyond 1e30 in size; see the notes of the class."""
-        inputs.refuse_large_values(self.X, self.given_names, f"{self.name}: ")
+        inputs.refuse_values(self.X, inputs.LARGE, self.given_names, f"{self.name}: ")
 
     def require_pairs(self) -> None:
         """Raise a ValueError if no query has two documents with different labels."""

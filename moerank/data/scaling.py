@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from moerank.arrays import Array, Integers, Mask, Vector
 from moerank.checks import check_choice
-from moerank.data.inputs import require_data
+from moerank.data.inputs import require_data, row_blocks
 from moerank.data.preparation import (
     PER_QUERY,
     ROWS,
@@ -108,12 +108,6 @@ def fit_scaling(
     )
     with np.errstate(over="ignore"):
         extent = maximum - minimum
-    if np.isinf(extent).any():
-        name = train.feature_names[int(np.isinf(extent).argmax())]
-        raise ValueError(
-            f"{train.name}: the range of feature {name!r} is too large to be a number; divide it "
-            "by 2"
-        )
     if kind == "minmax":
         offset, scale = minimum, extent
     else:
@@ -141,8 +135,8 @@ def negative_features(data: RankingData) -> Mask:
     raw[2] = raw[1].astype(np.float32)  # as data in single precision were filled
     raw = data.scaling.table(raw) if isinstance(data.scaling, FittedScaling) else raw
     zero, filled, filled_in_single = raw.astype(data.X.dtype)
-    for begin in range(0, data.n_documents, ROWS):
-        block = data.X[begin : begin + ROWS]
+    for rows in row_blocks(data.n_documents, ROWS):
+        block = data.X[rows]
         negative |= ((block < zero) & (block != filled) & (block != filled_in_single)).any(axis=0)
     return negative
 
@@ -151,10 +145,10 @@ def _sum_of_powers(
     data: RankingData, power: int, minimum: Vector, unit: Vector, mean: Vector | float
 ) -> Vector:
     total = np.zeros(len(unit))
-    for begin in range(0, data.n_documents, ROWS):
+    for rows in row_blocks(data.n_documents, ROWS):
         # In C order, because NumPy adds up columns in an order of its own.
-        rows = np.ascontiguousarray(data.X[begin : begin + ROWS])
-        total += (((rows - minimum) / unit - mean) ** power).sum(axis=0)
+        block = np.ascontiguousarray(data.X[rows])
+        total += (((block - minimum) / unit - mean) ** power).sum(axis=0)
     return total
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Vector
@@ -146,75 +147,62 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Run:
     ...     read_run(Path(folder, "bm25.run"), data).scores.tolist()
     [-2.0, -1.0]
     """
-    path, keys = Path(path), document_keys(data)
-    run = _scores(path)
-    rows: list[int] = []  # of the data, -1 for an unjudged document
-    documents: list[str] = []
-    scores: list[float] = []
-    lengths, n_tied, n_absent = [], 0, 0
-    for begin, end in pairwise(data.offsets.tolist()):
-        query = keys[begin][0]
-        n_absent += query not in run
-        score_of = run.get(query, {})
-        names = [document for _, document in keys[begin:end]]
-        unjudged = sorted(score_of.keys() - set(names))
-        names += unjudged
-        order = sorted(score_of, key=lambda key: (score_of[key], key.encode()), reverse=True)
-        ranks = {document: rank for rank, document in enumerate(order, start=1)}
-        rows += [*range(begin, end), *[-1] * len(unjudged)]
-        documents += names
-        scores += [-ranks.get(document, inf) for document in names]
-        lengths.append(len(names))
-        n_tied += sum(count for count in Counter(score_of.values()).values() if count > 1)
-    is_judged, is_ranked = np.array(rows) >= 0, np.isfinite(scores)
+    path = Path(path)
+    judged = pd.DataFrame(document_keys(data), columns=["query", "document"])
+    judged["row"] = judged.index
+    queries = judged.drop_duplicates("query").set_index("query")
+    run = _ranks(path)
+    run = run[run["query"].isin(queries.index)]
+    table = judged.merge(run, how="outer", on=["query", "document"])
+    table["begin"] = table["query"].map(queries["row"])
+    table = table.sort_values(["begin", "row", "document"])  # unjudged documents last
+    is_judged, is_ranked = table["row"].notna(), table["rank"].notna()
     if not (is_judged & is_ranked).any():
         raise ValueError(
-            f"{path}: none of its documents is in {data.name}, whose first is {keys[0][1]!r} of "
-            f"query {data.qid[0]}; give a run on these data"
+            f"{path}: none of its documents is in {data.name}, whose first is "
+            f"{judged['document'][0]!r} of query {data.qid[0]}; give a run on these data"
         )
-    n_unjudged, n_missing = (~is_judged).sum(), (~is_ranked).sum()
+    n_unjudged, n_missing, n_tied = (~is_judged).sum(), (~is_ranked).sum(), run["is_tied"].sum()
     sentence = (
         f"{path}: {n_unjudged:,} unjudged, {n_missing:,} missing, {n_tied:,} tied documents, and "
-        f"{n_absent:,} missing queries, count as in trec_eval"
+        f"{(~queries.index.isin(run['query'])).sum():,} missing queries, count as in trec_eval"
     )
     if n_unjudged or n_missing or n_tied:
         warnings.warn(sentence, stacklevel=2)
-    return Run(_scored(data, rows, documents, lengths), np.array(scores, np.float64), sentence)
-
-
-def _scored(
-    data: RankingData, rows: list[int], documents: list[str], lengths: list[int]
-) -> RankingData:
-    """Return rows of the data, with label 0 for the row −1, in queries of these lengths."""
-    is_judged = np.array(rows) >= 0
-    weights = data.document_weights
-    return RankingData(
-        np.zeros((len(rows), 1)),
+    rows, weights = table["row"].fillna(0).astype(int), data.document_weights
+    ranked = RankingData(
+        np.zeros((len(table), 1)),
         np.where(is_judged, data.y[rows], 0),
-        np.repeat(data.qid[data.offsets[:-1]], lengths),
+        data.qid[table["begin"]],
         name=data.name,
-        documents=documents,
+        documents=table["document"].to_numpy(),
         query_weights=data.query_weights,
         document_weights=None if weights is None else np.where(is_judged, weights[rows], 1.0),
     )
+    return Run(ranked, -table["rank"].fillna(inf).to_numpy(), sentence)
 
 
-def _scores(path: Path) -> dict[str, dict[str, np.float32]]:
-    """Return the scores of a run by query and document, in single precision."""
-    run: dict[str, dict[str, np.float32]] = {}
+def _ranks(path: Path) -> pd.DataFrame:
+    """Return the rank of each document of a run by scores in single precision, and whether others have its score."""
+    rows = []
     for number, words in trec_lines(path, text_lines(path), "q1 Q0 p7 1 12.5 bm25"):
         query, _, document, _, score, _ = words
         if not NUMBER.fullmatch(score) or not isfinite(float(score)):
             raise ValueError(
                 f"{path}, line {number}: the score {score[:40]!r} is not a finite number"
             )
-        if document in run.setdefault(query, {}):
-            raise ValueError(
-                f"{path}, line {number}: document {document} is twice in query {query}; leave one "
-                "line"
-            )
-        with np.errstate(over="ignore"):
-            run[query][document] = np.float32(float(score))
+        rows.append((query, document, float(score), number))
+    run = pd.DataFrame(rows, columns=["query", "document", "score", "line"])
+    for row in run.index[run.duplicated(["query", "document"])][:1]:
+        query, document, _, number = rows[row]
+        raise ValueError(
+            f"{path}, line {number}: document {document} is twice in query {query}; leave one line"
+        )
+    with np.errstate(over="ignore"):
+        run["score"] = run["score"].astype(np.float32)
+    run = run.sort_values(["score", "document"], ascending=False)
+    run["rank"] = run.groupby("query").cumcount() + 1.0
+    run["is_tied"] = run.duplicated(["query", "score"], keep=False)
     return run
 
 

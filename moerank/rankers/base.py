@@ -346,7 +346,7 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
             )
         else:
             table = arguments.scaled_alike(X, scaling, self.missing_).X
-        inputs.refuse_large_values(table, names)
+        inputs.refuse_values(table, inputs.LARGE, names)
         return table
 
     def _completed(self, table: Matrix, names: list[str] | None, scaling: Scaling) -> Matrix:
@@ -354,7 +354,7 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
 
         An array has no queries, so it counts as scaled already if the training data were scaled per query.
         """
-        inputs.refuse_infinite_values(table, names)
+        inputs.refuse_values(table, inputs.INFINITE, names)
         if scaling != PER_QUERY:
             table = inputs.without_values(table, self.missing_values_)
         if self.missing_ is None:
@@ -372,10 +372,10 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
             if np.isnan(table.min(initial=0.0)):
                 table = table.copy(order="K") if inputs.is_frozen(table) else table
                 fill_missing(table, np.array([0, len(table)]), self.missing_)
-        inputs.refuse_missing_values(table, names, remedy=remedy)
+        inputs.refuse_values(table, (np.isnan, remedy), names)
         if isinstance(scaling, FittedScaling):
             table = scaling.table(table)
-            inputs.refuse_infinite_values(table, names)
+            inputs.refuse_values(table, inputs.INFINITE, names)
         return table
 
     def __sklearn_tags__(self) -> Any:

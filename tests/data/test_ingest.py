@@ -225,7 +225,6 @@ def changed(**changes):
         ('{"query": "a", "query": "b", "response": {}}', {}, "line 1: the key 'query' is given twice"),
         (b'{"query": "caf\xe9"}', {}, "line 1: not UTF-8 text"),
         (PLUGIN.replace("age_days", "\\ud800"), {}, "line 1: .*surrogates not allowed"),
-        ("\n" + " " * 2**26, {}, "line 2: longer than 64 MiB"),
         (changed(timed_out=True), {}, "line 2: the search timed out; log it again"),
         (changed(error={"type": "x"}), {}, "line 2: an error instead of hits"),
         (PLUGIN.replace("_ltrlog", "log", 1), {}, "line 1: the hit 'p7' has no _ltrlog; ask for it by ext"),

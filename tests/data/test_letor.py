@@ -278,7 +278,7 @@ def test_a_table_beyond_the_limit_is_refused_before_it_is_made(load, monkeypatch
 
 
 def test_a_line_without_end_does_not_fill_the_memory(load, monkeypatch):
-    monkeypatch.setattr(letor.read, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(letor, "LONGEST_LINE", 1000)
     with pytest.raises(ValueError, match=r"zeros\.txt\.gz, line 1: longer than 0 MiB, too long for a document"):
         load(gzip.compress(bytes(10**7)), "zeros.txt.gz")
 

@@ -131,16 +131,16 @@ def test_data_know_their_rule_and_what_was_missing():
     n_missing = np.array([sum(math.isnan(v) for v in column) for column in X.T])
     np.testing.assert_array_equal(data.X, filled_copy(X, offsets, "query-mean"))
     np.testing.assert_array_equal(data.n_missing, n_missing)
-    np.testing.assert_array_equal(data.is_missing, np.isnan(X))
+    np.testing.assert_array_equal(data._missing, np.isnan(X))
     assert data.missing == "query-mean"
     part = data.with_features(np.array([True, False, True, False]))
     assert (part.missing, part.n_missing.tolist()) == ("query-mean", n_missing[[0, 2]].tolist())
-    np.testing.assert_array_equal(part.is_missing, np.isnan(X[:, [0, 2]]))
+    np.testing.assert_array_equal(part._missing, np.isnan(X[:, [0, 2]]))
     rows = np.arange(*offsets[[3, 9]])
     some = data.with_rows(rows, name="some")
-    np.testing.assert_array_equal(some.is_missing, np.isnan(X[rows]))
+    np.testing.assert_array_equal(some._missing, np.isnan(X[rows]))
     assert (some.missing, some.name, some.given_names) == ("query-mean", "some", tuple("abcd"))
-    assert not RankingData([[1.0]], [0]).is_missing.any()
+    assert not RankingData([[1.0]], [0]).n_missing.any()
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

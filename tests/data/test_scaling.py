@@ -142,7 +142,7 @@ def test_values_whose_squares_or_differences_leave_the_numbers():
             if kind == "minmax":
                 assert (scaled.min(), scaled.max()) == (0.0, 1.0)
     largest = np.finfo(float).max
-    with pytest.raises(ValueError, match="the range of feature 'a' is too large to be a number"):
+    with pytest.raises(ValueError, match="scale inf of feature 0 cannot be applied"):
         fit_scaling(RankingData([[largest], [-largest]], [0, 1], 0, feature_names=["a"]), "minmax")
     tiny = fit_scaling(RankingData([[0.0], [1e-300]], [0, 1], 0), "minmax")
     with pytest.raises(ValueError, match=r"far, scaled \(minmax\): X\[1, 0\] is inf \(row 1, feature 1\)"):

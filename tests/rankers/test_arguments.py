@@ -99,7 +99,7 @@ def test_missing_values_follow_the_rule_of_the_training_data():
     test = raw(1, missing=0.5, share=0.2)
     ranker = RankRLS().fit(train)
     assert ranker.missing_ == 0.5
-    X = np.where(test.is_missing, np.nan, test.X)
+    X = np.where(test._missing, np.nan, test.X)
     scores = ranker.predict(test)
     for table in (X, pd.DataFrame(X), pd.DataFrame(X).convert_dtypes()):
         np.testing.assert_array_equal(ranker.predict(table), scores)
@@ -118,7 +118,7 @@ def test_a_rule_that_looks_at_queries_needs_them():
     train = raw(missing="query-worst", share=0.2)
     ranker = RankRLS().fit(train)
     test = raw(1, missing="query-worst", share=0.2)
-    X = np.where(test.is_missing, np.nan, test.X)
+    X = np.where(test._missing, np.nan, test.X)
     row, column = np.argwhere(np.isnan(X))[0]
     message = rf"X\[{row}, {column}\] is NaN .* missing='query-worst' needs the whole query; give a RankingData"
     with pytest.raises(ValueError, match=message):

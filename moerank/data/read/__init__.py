@@ -15,15 +15,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Floats, Integers, Vector
-from moerank.data.inputs import RULES, empty_table
+from moerank.data.inputs import RULES, empty_table, row_blocks
 from moerank.data.preparation import MissingRule
 from moerank.data.ranking_data import RankingData
 from moerank.files import open_regular
 from moerank.kernels.letor_text import POWERS
 
 CELLS_AT_A_TIME = 2**22  # values of a table that are read together
-
-LONGEST_LINE = 2**26  # bytes in a line; a longer one is not text, and must not fill the memory
 
 MISSING_REMEDY = (
     f"say what missing values become, by missing= in Python or in [data] of a problem file: {RULES}"
@@ -80,7 +78,7 @@ def in_single_if_exact(parts: Sequence[Documents]) -> list[Documents]:
 
 
 def _are_apart_in_single(X: Floats) -> bool:
-    blocks = [X[row : row + 4096] for row in range(0, len(X), 4096)]  # few enough for the caches
+    blocks = [X[rows] for rows in row_blocks(len(X))]
     largest = np.fmax.reduce([np.fmax.reduce(abs(block)) for block in blocks])
     with np.errstate(divide="ignore"):
         places = np.floor(np.log10(2.0**23 / largest))
@@ -146,20 +144,13 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the numbered lines of a UTF-8 text, plain or ``.gz``; any other content is a ValueError."""
     number = 0
     with open_regular(path) as raw, unpacked(path, raw) as file:
-        while line := file.readline(LONGEST_LINE):
+        for line in file:
             line = line if number else without_mark(path, line)
-            where = f"{path}, line {number + 1}"
-            if len(line) == LONGEST_LINE:
-                raise ValueError(
-                    f"{where}: longer than {LONGEST_LINE >> 20} MiB; break it into lines"
-                )
-            if b"\0" in line:
-                raise ValueError(f"{where}: a zero byte; the file is not text, or is damaged")
             try:
                 text = line.decode()
             except UnicodeDecodeError:
                 raise ValueError(
-                    f"{where}: not UTF-8 text; save the file in this encoding"
+                    f"{path}, line {number + 1}: not UTF-8 text; save the file in this encoding"
                 ) from None
             for part in StringIO(text, newline="") if "\r" in text else (text,):
                 number += 1

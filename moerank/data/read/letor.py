@@ -23,6 +23,8 @@ from moerank.kernels.letor_text import read_lines
 # Bytes that are read at once: few enough for the caches, enough for the interpreter not to matter.
 CHUNK = 2**22
 
+LONGEST_LINE = 2**26  # bytes in a line; a longer one is not text, and must not fill the memory
+
 # The largest feature number a file may hold unless `n_features` allows more: a misprint must not fill the memory.
 LARGEST_FEATURE = 10_000
 
@@ -130,11 +132,9 @@ def load_parts(
     width, feature_names = max((part.X.shape[1], part.feature_names) for part in parts)
     data = []
     for path, part in zip(paths, parts, strict=True):
-        n_documents, n_columns = part.X.shape
-        if n_columns < width:
-            what = f"{path}: a table of {n_documents:,} documents × {width:,} features"
-            check_room(what, n_documents * width * part.X.itemsize)
-            X = np.pad(part.X, ((0, 0), (0, width - n_columns)))
+        n_absent = width - part.X.shape[1]
+        if n_absent:
+            X = np.pad(part.X, ((0, 0), (0, n_absent)))
             part = replace(part, X=X, feature_names=feature_names)
         data.append(part.as_data(name or str(path), missing, missing_values))
     return data
@@ -245,8 +245,8 @@ class _Parser:
             if end := max(text.rfind(b"\n"), text.rfind(b"\r", 0, -1)) + 1:
                 yield text, end
             rest = text[end:]
-            if len(rest) > read.LONGEST_LINE:
-                size = f"longer than {read.LONGEST_LINE // 2**20} MiB"
+            if len(rest) > LONGEST_LINE:
+                size = f"longer than {LONGEST_LINE // 2**20} MiB"
                 raise ValueError(
                     f"{self.path}, line {self._n_lines + 1}: {size}, too long for a document"
                 )
