@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.checks import unknown
-from moerank.data.inputs import doubles
+from moerank.data.inputs import checked_numbers
 
 # Share of `max_cost` by which a sum of costs may exceed it: sums in another order differ in their last bits.
 ROUNDING = 1e-9
@@ -72,17 +72,14 @@ class FeatureCosts:
         """
         import pandas as pd
 
-        own = _checked("costs", costs)
-        names = [None] * len(own) if groups is None else list(groups)
+        size = np.size(costs)
+        own = _checked("costs", costs, size)
+        names = [None] * size if groups is None else list(groups)
+        if len(names) != size:
+            raise ValueError(f"groups has {len(names)} entries; give one for each of {size} costs")
         columns = {
-            name: _checked(name, values, -np.inf) for name, values in (numbers or {}).items()
+            name: _checked(name, values, size, -np.inf) for name, values in (numbers or {}).items()
         }
-        for what, values in {"groups": names, **columns}.items():
-            if len(values) != len(own):
-                raise ValueError(
-                    f"{what} has {len(values)} entries, but costs has {len(own)}; "
-                    "give one for each feature"
-                )
         group, groups_in_order = pd.factorize(pd.Series(names, dtype=object))
         order = list(groups_in_order)
         prices = dict(group_costs or {})
@@ -91,7 +88,8 @@ class FeatureCosts:
                 raise ValueError(
                     f"group_costs: {unknown('group', str(name), list(map(str, order)))}"
                 )
-        shared = _checked("group_costs", [prices.get(name, 0.0) for name in order])
+        prices_in_order = [prices.get(name, 0.0) for name in order]
+        shared = _checked("group_costs", prices_in_order, len(order))
         return cls(own, group, shared, tuple(order), columns)
 
     def __len__(self) -> int:
@@ -129,13 +127,14 @@ def known_costs(costs: FeatureCosts | None, name: str, what: str) -> FeatureCost
     return costs
 
 
-def _checked(name: str, values: ArrayLike, minimum: float = 0) -> NDArray[np.float64]:
-    """Return finite numbers from a minimum on as a read-only array."""
-    prices = doubles(values, name).copy()
-    if prices.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, not shape {prices.shape}")
-    for index in np.flatnonzero(~((prices >= minimum) & np.isfinite(prices)))[:1]:
-        reason = "costs are finite numbers from 0 on" if minimum == 0 else "it must be finite"
-        raise ValueError(f"{name}: entry {index} is {prices[index]}; {reason}")
+def _checked(name: str, values: ArrayLike, size: int, minimum: float = 0) -> NDArray[np.float64]:
+    """Return finite numbers from a minimum on as a read-only array, shape (size,)."""
+    prices = checked_numbers(
+        values,
+        size,
+        name,
+        lambda numbers: (numbers >= minimum) & np.isfinite(numbers),
+        "costs are finite numbers from 0 on" if minimum == 0 else "it must be finite",
+    ).copy()
     prices.setflags(write=False)
     return prices

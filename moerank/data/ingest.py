@@ -372,13 +372,11 @@ def _solr_hits(response: Json, log: str | None, document: str | None) -> Iterato
             raise ValueError(
                 f"a document has no field {name!r}; add it to fl, or name the unique key by --id"
             )
-        fields = [log]
-        if log is None:
-            fields = ["[features]", *(key for key in doc if re.fullmatch(r"\[.*\]", key))]
-        text = next((doc[key] for key in fields if key in doc), None)
+        text = doc.get(log or "[features]")
         if not isinstance(text, str):
             raise ValueError(
-                f"the document {doc[name]!r} has no {fields[0]}; add it to fl, or name it by --log"
+                f"the document {doc[name]!r} has no {log or '[features]'}; add it to fl, or name "
+                "it by --log"
             )
         yield _text(doc[name]), _solr_values(text)
 

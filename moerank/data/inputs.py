@@ -148,10 +148,6 @@ def _numbers(column: Any, name: str) -> Array:
         if isinstance(column, pd.Series):
             if isinstance(column.dtype, np.dtype | pd.SparseDtype) and column.dtype.kind in "biuf":
                 return np.asarray(column)
-            if column.dtype == object and not any(
-                isinstance(value, str | bytes) for value in column
-            ):
-                return np.where(pd.isna(column), np.nan, column).astype(np.float64)  # also decimals
             column = pa.array(column, from_pandas=True)
         return arrow_numbers(column)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -277,16 +273,8 @@ def are_labels(values: Vector) -> Mask:
 
 def checked_labels(y: ArrayLike, n_documents: int, name: str) -> Integers:
     """Return one relevance label per document."""
-    values = doubles(y, f"{name}: y")
-    if values.shape != (n_documents,):
-        raise ValueError(
-            f"{name}: X has {n_documents} rows but y has shape {values.shape}; give one label each"
-        )
-    for row in np.flatnonzero(~are_labels(values))[:1]:
-        raise ValueError(
-            f"{name}: y[{row}] is {values[row]:g}; labels are integers from 0 (irrelevant) upwards"
-        )
-    return values.astype(np.int64)
+    rule = "labels are integers from 0 (irrelevant) upwards"
+    return checked_numbers(y, n_documents, f"{name}: y", are_labels, rule).astype(np.int64)
 
 
 def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array:
@@ -347,17 +335,29 @@ def doubles(values: Any, what: str) -> Array:
         raise ValueError(f"{what} must be numbers ({error})") from None
 
 
+def checked_numbers(
+    values: Any, size: int, what: str, are_valid: Callable[[Vector], Mask], rule: str
+) -> Vector:
+    """Return valid numbers in double precision, shape (size,); a ValueError names the first wrong one of `what`."""
+    numbers = doubles(values, what)
+    if numbers.shape != (size,):
+        raise ValueError(f"{what} has shape {numbers.shape}; give {size:,} numbers")
+    for index in np.flatnonzero(~are_valid(numbers))[:1]:
+        raise ValueError(f"{what}[{index}] is {numbers[index]:g}; {rule}")
+    return numbers
+
+
 def checked_weights(weights: ArrayLike | None, size: int, what: str, name: str) -> Vector | None:
     """Return positive finite weights (size,) divided by their mean, or None if they are all equal."""
     if weights is None:
         return None
-    numbers = doubles(weights, f"{name}: {what}")
-    if numbers.shape != (size,):
-        raise ValueError(f"{name}: {what} has shape {numbers.shape}; give {size:,} numbers")
-    for index in np.flatnonzero(~((numbers > 0) & np.isfinite(numbers)))[:1]:
-        raise ValueError(
-            f"{name}: {what}[{index}] is {numbers[index]:g}; weights are positive and finite"
-        )
+    numbers = checked_numbers(
+        weights,
+        size,
+        f"{name}: {what}",
+        lambda values: (values > 0) & np.isfinite(values),
+        "weights are positive and finite",
+    )
     return None if np.ptp(numbers) == 0 else numbers / numbers.mean()
 
 

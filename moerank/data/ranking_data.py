@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Floats, Integers, Mask, Matrix
-from moerank.checks import check_room
+from moerank.checks import check_choice, check_room
 from moerank.data import inputs
 from moerank.data.costs import FeatureCosts
 from moerank.data.preparation import (
@@ -459,10 +459,7 @@ class RankingData:
         ValueError
             For another kind, and for data that something else has scaled.
         """
-        if kind != "query":
-            raise ValueError(
-                f"data can come scaled per query, so kind must be 'query', not {kind!r}"
-            )
+        check_choice(["query"], kind=kind)
         if self.scaling not in (UNSCALED, PER_QUERY):
             raise ValueError(f"{self.name}: the features are scaled already ({self.scaling.kind})")
         return self._changed(scaling=PER_QUERY)

@@ -100,13 +100,13 @@ def test_a_wrong_table_is_refused_by_feature_or_line(read, text, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([1, -2],), "costs: entry 1 is -2.0"),
-        (([1, np.inf],), "costs: entry 1 is inf"),
+        (([1, -2],), "costs[1] is -2"),
+        (([1, np.inf],), "costs[1] is inf"),
         ((["dear"],), "costs must be numbers"),
-        (([[1.0]],), "one dimension"),
-        (([1, 2], ["a"]), "groups has 1 entries, but costs has 2"),
-        (([1, 2], None, None, {"ms": [1]}), "ms has 1 entries, but costs has 2"),
-        (([1, 2], None, None, {"ms": [1, np.nan]}), "ms: entry 1 is nan"),
+        (([[1.0]],), "costs has shape (1, 1); give 1 numbers"),
+        (([1, 2], ["a"]), "groups has 1 entries; give one for each of 2 costs"),
+        (([1, 2], None, None, {"ms": [1]}), "ms has shape (1,); give 2 numbers"),
+        (([1, 2], None, None, {"ms": [1, np.nan]}), "ms[1] is nan"),
         (([1, 2], ["a", None], {"b": 1}), "group_costs: unknown group 'b'"),
     ],
 )

@@ -140,7 +140,7 @@ def test_solr_logs_of_other_forms(make):
     for text, options in [
         (solr("f=1,g h=2", "f=3,g h=NaN"), {}),
         (solr("f=1,g h=2,", "f=3,g h=NaN", **{"[docid]": 7, "[explain]": "x=1"}), {}),
-        (solr("f=1,g h=2", "f=3,g h=NaN", field="[fv]"), {}),
+        (solr("f=1,g h=2", "f=3,g h=NaN", field="[fv]"), {"log": "[fv]"}),
         (solr("f=1,g h=2", "f=3,g h=NaN", field="fv", **{"[shard]": "s"}), {"log": "fv"}),
         (solr("f=1,g h=2", "f=3,g h=NaN").replace('"id"', '"sku"'), {"document": "sku"}),
     ]:

@@ -63,7 +63,7 @@ DATES = np.array([0, 2, 1], "datetime64[s]")
         (dict(X=[[1, 2], [3, 4], [np.inf, 6]]), r"X\[2, 0\] is inf \(row 2, feature 1\); a value must be finite"),
         (dict(X=[[1, 2], [3, np.nan], [-np.inf, 6]], missing="query-min"), r"X\[2, 0\] is -inf"),
         (dict(X=[["a", "b"]] * 3), "table of numbers"),
-        (dict(y=[0, 1]), "one label each"),
+        (dict(y=[0, 1]), r"y has shape \(2,\); give 3 numbers"),
         (dict(y=[0, 1, -1]), r"y\[2\] is -1"),
         (dict(y=[0, 0.5, 1]), r"y\[1\] is 0.5"),
         (dict(qid=[1, 1]), "qid has shape"),

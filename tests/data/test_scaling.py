@@ -174,7 +174,7 @@ def test_data_can_be_declared_scaled_per_query():
     assert np.shares_memory(declared.X, data.X)
     assert declared.pairs is data.pairs
     assert declared.mark_scaled("query").scaling == PER_QUERY
-    with pytest.raises(ValueError, match="kind must be 'query', not 'minmax'"):
+    with pytest.raises(ValueError, match="kind must be one of 'query', not 'minmax'"):
         data.mark_scaled("minmax")
 
 

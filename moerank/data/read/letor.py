@@ -176,7 +176,7 @@ def read_letor(
         documents = replace(documents, feature_names=tuple(map(str, range(n_columns))))
     if weights_file is not None:
         what = "a weight; write one positive number a line"
-        weights = _numbers_beside(weights_file, _NUMBER, what)
+        weights = _numbers_beside(weights_file, what)
         n_queries = 1 + np.count_nonzero(documents.qid[1:] != documents.qid[:-1])
         if len(weights) == n_documents:
             documents = replace(documents, document_weights=weights)
@@ -193,9 +193,8 @@ def read_letor(
 
 def _queries_beside(counts_file: Path, path: Path, n_documents: int) -> Integers:
     """Return the query of each document, from a file with the number of documents of each query."""
-    form = "0*[1-9][0-9]{0,8}"
     what = "the number of documents of a query, from 1 on"
-    counts = _numbers_beside(counts_file, form, what).astype(np.int64)
+    counts = _numbers_beside(counts_file, what).astype(np.int64)
     if counts.sum() != n_documents:
         raise ValueError(
             f"{counts_file}: the {len(counts):,} queries have {counts.sum():,} documents, but "
@@ -233,7 +232,7 @@ class _Parser:
         # Their first spelling, and their first row.
         self._queries: dict[bytes | int, tuple[str, int]] = {}
         self._query: bytes | int | None = None
-        self._documents: list[bytes] | None = []  # None once a document has no id
+        self._documents: list[bytes] = []
         self._n_rows = self._n_lines = 0
 
     def pieces(self, file: BinaryIO) -> Iterator[tuple[bytes, int]]:
@@ -269,10 +268,8 @@ class _Parser:
             faults += self._begin_queries(text, rows)
         if faults:
             self._refuse(text[:end], *min(faults))
-        if self._documents is not None:
-            ids = [_DOCUMENT.match(text, begin) for begin in rows[:, 3].tolist() if begin >= 0]
-            words = [match[1] for match in ids if match and match[1]]
-            self._documents = self._documents + words if len(words) == len(rows) else None
+        ids = [_DOCUMENT.match(text, begin) for begin in rows[:, 3].tolist() if begin >= 0]
+        self._documents += [match[1] for match in ids if match and match[1]]
         values += 0  # −0 becomes 0
         self._pieces.append(values[: len(rows)])
         self._labels.append(rows[:, 0].copy())
@@ -313,8 +310,11 @@ class _Parser:
                 ids = [spelling for spelling, _ in self._queries.values()]
             begins = [row for _, row in self._queries.values()]
             qid = np.repeat(np.array(ids), np.diff([*begins, len(y)]))
-        words = [word.decode("utf-8", "backslashreplace") for word in self._documents or ()]
-        return read.Documents(X, y, qid, documents=np.array(words) if words else None)
+        documents = None
+        if len(self._documents) == len(y):
+            words = [word.decode("utf-8", "backslashreplace") for word in self._documents]
+            documents = np.array(words)
+        return read.Documents(X, y, qid, documents=documents)
 
     def _begin_queries(self, text: bytes, rows: Integers) -> list[tuple[int, str]]:
         """Record the queries that begin; return the index and reason of the first that must not."""
@@ -426,10 +426,10 @@ def files_beside(path: Path, *endings: str) -> list[Path]:
     return list(filter(Path.is_file, map(unpacked.with_name, names)))
 
 
-def _numbers_beside(path: Path, form: str, what: str) -> Vector:
-    """Return the numbers in a file beside a LETOR file, each of which must have a form."""
+def _numbers_beside(path: Path, what: str) -> Vector:
+    """Return the numbers in a file beside a LETOR file, all positive."""
     lines = "".join(line for _, line in read.text_lines(path)).rstrip().splitlines()
     for number, line in enumerate(lines, start=1):
-        if not re.fullmatch(form, line.strip(" \t")) or not 0 < float(line) < float("inf"):
+        if not re.search(_NUMBER, line.strip(" \t")) or not 0 < float(line) < float("inf"):
             raise ValueError(f"{path}, line {number}: {read.quoted(line)} is not {what}")
     return np.array(lines, np.float64)

@@ -244,22 +244,22 @@ def table_columns(
         no_features = {*names_of_roles.values(), *excluded}
         names_of_features = stored_roles.get("features") or present
         selected = tuple(name for name in names_of_features if name not in no_features)
+        for name in {"", "__index_level_0__"}.intersection(selected):
+            raise ValueError(
+                f"{path}: the column {name!r} is an index that pandas wrote, not a feature; write "
+                "the table with index=False, or list the columns that are features"
+            )
     else:
         selected = tuple(dict.fromkeys(listed(features)))
     result = Columns(names_of_roles, selected)
-    _check_columns(path, result, excluded, present, are_listed=features is not None)
+    _check_columns(path, result, excluded, present)
     return result
 
 
 def _check_columns(
-    path: Path,
-    columns: Columns,
-    excluded: Iterable[str],
-    present: Sequence[str],
-    *,
-    are_listed: bool,
+    path: Path, columns: Columns, excluded: Iterable[str], present: Sequence[str]
 ) -> None:
-    """Refuse columns that are missing, duplicate, used twice, or not features unless these are listed."""
+    """Refuse columns that are missing, duplicate or used twice."""
     for name, count in Counter(present).items():
         if count > 1:
             raise ValueError(f"{path}: two columns are called {name!r}; give distinct names")
@@ -273,11 +273,6 @@ def _check_columns(
         if role_of.setdefault(name, role) != role:
             raise ValueError(
                 f"{path}: the column {name!r} cannot be both {role_of[name]} and {role}"
-            )
-        if role == "feature" and not are_listed and name in ("", "__index_level_0__"):
-            raise ValueError(
-                f"{path}: the column {name!r} is an index that pandas wrote, not a feature; write "
-                "the table with index=False, or list the columns that are features"
             )
     if not columns.features:
         label, query = columns.roles["label"], columns.roles["query"]
