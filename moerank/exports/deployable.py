@@ -435,10 +435,10 @@ def nested_trees(
     leaves: list[Node],
     children: Callable[[Node, Node], Node],
 ) -> list[Node]:
-    """Return the root of each tree as a nested object, after adding ``children(left, right)`` to each split."""
+    """Return the root of each tree as a nested object, after adding ``children(low, high)`` to each split."""
     nodes = [*splits, *reversed(leaves)]  # leaf l is node −1 − l
-    for split, left, right in zip(splits, trees.left, trees.right, strict=True):
-        split |= children(nodes[left], nodes[right])
+    for split, low, high in zip(splits, trees.left, trees.right, strict=True):
+        split |= children(nodes[low], nodes[high])
     return [nodes[root] for root in trees.roots]
 
 

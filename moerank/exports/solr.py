@@ -116,7 +116,7 @@ def _trees(ranker: TreesDeployable) -> tuple[str, list[Node], Node]:
         {"feature": ranker.labels[column], "threshold": repr(threshold)}
         for column, threshold in zip(trees.columns, _thresholds(trees)[1].tolist(), strict=True)
     ]
-    nested = nested_trees(trees, splits, leaves, lambda left, right: {"left": left, "right": right})
+    nested = nested_trees(trees, splits, leaves, lambda low, high: {"left": low, "right": high})
     features: list[Node] = [{"name": label} for label in ranker.labels]
     roots = [{"weight": "1", "root": root} for root in nested]
     return "MultipleAdditiveTreesModel", features, {"trees": roots}

@@ -116,7 +116,7 @@ def _dump(trees: Forest, functions: list[str]) -> Node:
         for column, threshold in zip(trees.columns, trees.thresholds, strict=True)
     ]
     roots = nested_trees(
-        trees, splits, leaves, lambda left, right: {"left_child": left, "right_child": right}
+        trees, splits, leaves, lambda low, high: {"left_child": low, "right_child": high}
     )
     return {
         "objective": "lambdarank",
