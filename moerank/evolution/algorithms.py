@@ -45,18 +45,17 @@ Operators: TypeAlias = Parameters
 Factory: TypeAlias = Callable[[int, Operators], Algorithm]
 """Function that returns a pymoo algorithm for a population size and the operators of a stage."""
 
-Batch: TypeAlias = tuple[Array, Matrix, list[bytes]]  # strings, their objectives and their digests
-
 SHARED_BITS = 2**15  # bits of a string from which threads share the strings of a batch
 
 
 class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
-    """pymoo's NSGA-II on arrays; individuals are made only when `pop`, `off` or `opt` is read.
+    """pymoo's NSGA-II on arrays; individuals are made only when `pop` or `opt` is read.
 
     `settings` are pymoo's. Crossover and mutation must be a `RowCrossover` and a `RowMutation`, and `DigestDuplicates`
     eliminates duplicates: all stages have such operators. With the same seed the draws are those of pymoo,
     bit for bit. So are the populations, except for ties in crowding distance: a stable sort orders them here, where
-    pymoo's sort depends on the processor. Problems with constraints are refused.
+    pymoo's sort depends on the processor. With an evaluator other than `ArrayEvaluator` it is pymoo's NSGA-II. Problems
+    with constraints are refused.
     """
 
     is_initialized: bool
@@ -74,7 +73,9 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
     def pop(self) -> Any:
         """The population."""
         if self._individuals is None and self._strings is not None:
-            self._individuals = _individuals(self._unpacked(self._strings[self._slots]), self.F)
+            X = self._unpacked(self._strings[self._slots])
+            self._individuals = Population.new("X", X, "F", self.F)
+            self._individuals.apply(lambda individual: individual.evaluated.update("FGH"))
             self._individuals.set(
                 rank=self._rank, crowding=self._crowding, n_gen=self._born, n_iter=self._born
             )
@@ -85,21 +86,9 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         self._individuals = population
 
     @property
-    def off(self) -> Population | None:
-        """The last batch."""
-        if not isinstance(self._batch, tuple):
-            return self._batch
-        X, F, _ = self._batch
-        return _individuals(self._unpacked(X), F).set(n_gen=self.n_iter, n_iter=self.n_iter)
-
-    @off.setter
-    def off(self, batch: Batch | Population | None) -> None:
-        self._batch = batch
-
-    @property
     def opt(self) -> Population | None:
         """The first front of the population."""
-        return None if self._strings is None else self.pop[self._rank == 0]
+        return None if self.pop is None else self.pop[self.pop.get("rank") == 0]
 
     @opt.setter
     def opt(self, population: Population | None) -> None:
@@ -110,58 +99,45 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
 
     def next(self) -> None:
         """Make and evaluate a batch, and select the next population."""
-        uses_rows = self.is_initialized or isinstance(self.initialization.sampling, Sampling)
-        if (
-            not uses_rows
-            or not isinstance(self.evaluator, ArrayEvaluator)
-            or self.archive is not None
-        ):
+        if not isinstance(self.evaluator, ArrayEvaluator):
             super().next()
             return
-        strings = self._children() if self.is_initialized else self._sampled()
-        if strings is not None:
-            X, digests = strings
+        batch = self._children() if self.is_initialized else self._sampled()
+        if batch is not None:
+            X, digests = batch
             problem_rows = X if getattr(self.problem, "packs", False) else self._unpacked(X)
             F = self.evaluator.eval_rows(self.problem, problem_rows, digests, self)
-            self.off = X, F, digests
-            if self.is_initialized:
-                self._advance(self._batch)
-            else:
-                self._initialize_advance(self._batch)
+            if not self.is_initialized:
+                self._begin(X, F)
+            self._select(X, F, digests)
         self.is_initialized = True
         self._post_advance()
         if self.termination.has_terminated():
             self.finalize()
 
-    def _infill(self) -> Population | None:
-        children = self._children()
-        return None if children is None else Population.new("X", self._unpacked(children[0]))
-
     def _sampled(self) -> tuple[Array, list[bytes]]:
         """Return the initial strings, without duplicates, with their digests."""
         self._initialize()
-        X = self.initialization.sampling._do(
-            self.problem, self.pop_size, random_state=self.random_state, algorithm=self
-        )
-        X = self._packed(self._repaired(X))
+        X = self.initialization.sampling
+        if isinstance(X, Sampling):
+            X = X._do(self.problem, self.pop_size, random_state=self.random_state, algorithm=self)
+        X = self._repaired(X)
+        operators = self.mating.crossover, self.mating.mutation
+        self._packs = X.dtype == np.bool_ and isinstance(self.repair, NoRepair)
+        self._packs &= all(operator.packs for operator in operators)
+        X = np.packbits(X, axis=1) if self._packs else X
         digests = row_digests(X)
         rows = new_rows(digests, ())
         return X[rows], [digests[row] for row in rows]
 
-    def _initialize_advance(self, infills: Batch | Population, **settings: object) -> None:
-        X, F, digests = infills if isinstance(infills, tuple) else self._arrays(infills)
+    def _begin(self, X: Array, F: Matrix) -> None:
+        """Make room for the strings, and begin without a population."""
         self._strings = np.empty((max(len(X), self.pop_size), *X.shape[1:]), X.dtype)
         self._memory = np.empty((self.n_offsprings + 1, *X.shape[1:]), X.dtype)
         self._slots = np.empty(0, np.int64)
         self.F = F[:0]
         self._digests: list[bytes] = []
         self._born: list[int] = []
-        self._select(X, F, digests, len(X))
-
-    def _advance(self, infills: Batch | Population | None = None, **settings: object) -> None:
-        if infills is not None:
-            X, F, digests = infills if isinstance(infills, tuple) else self._arrays(infills)
-            self._select(X, F, digests, self.pop_size)
 
     def _children(self) -> tuple[Array, list[bytes]] | None:
         """Return a batch of new strings with their digests, or None if mating gives none."""
@@ -176,11 +152,8 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
             rows = new_rows(child_digests, seen)[: self.n_offsprings - begin]
             digests += [child_digests[row] for row in rows]
             seen.update(digests[begin:])
-            n_same = 0
-            if np.may_share_memory(X, batch):
-                # Long strings before the first duplicate need no copy.
-                n_same = sum(row == n for n, row in enumerate(rows))
-            batch[begin + n_same : len(digests)] = X[rows[n_same:]]
+            if rows != list(range(len(rows))) or not np.may_share_memory(X, batch):
+                batch[begin : len(digests)] = X[rows]
             if len(digests) == self.n_offsprings:
                 break
         if not digests:
@@ -190,9 +163,8 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
 
     def _mate(self, winners: Integers, memory: Array) -> Array:
         """Return two children of each pair of winners, all first children before the second ones; may use `memory`."""
-        X = self._strings.take(
-            self._slots[winners.reshape(-1, 2).T.ravel()], axis=0, out=memory, mode="clip"
-        )
+        slots = self._slots[winners.reshape(-1, 2).T.ravel()]
+        X = self._strings.take(slots, axis=0, out=memory, mode="clip")
         X = self.mating.crossover.cross(self.problem, X, random_state=self.random_state)
         X = self.mating.mutation.mutate(
             self.problem, X, random_state=self.random_state, algorithm=self
@@ -200,31 +172,20 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         return self._repaired(X)
 
     def _repaired(self, X: Array) -> Array:
-        return np.asarray(
-            self.repair._do(self.problem, X, random_state=self.random_state, algorithm=self)
-        )
-
-    def _arrays(self, population: Population) -> Batch:
-        X = self._packed(np.array([individual.X for individual in population]))
-        return X, np.array([individual.F for individual in population]), row_digests(X)
-
-    def _packed(self, X: Array) -> Array:
-        """Return the rows as the operators take them, and remember whether that is packed."""
-        self._packs = X.dtype == np.bool_ and isinstance(self.repair, NoRepair)
-        self._packs &= self.mating.crossover.packs and self.mating.mutation.packs
-        return np.packbits(X, axis=1) if self._packs else X
+        return self.repair._do(self.problem, X, random_state=self.random_state, algorithm=self)
 
     def _unpacked(self, X: Array) -> Array:
         """Return the rows as any problem takes them."""
-        return (
-            np.unpackbits(X, axis=1, count=self.problem.n_var).view(np.bool_) if self._packs else X
-        )
+        if not self._packs:
+            return X
+        return np.unpackbits(X, axis=1, count=self.problem.n_var).view(np.bool_)
 
-    def _select(self, X: Array, F: Matrix, digests: list[bytes], n_survive: int) -> None:
-        """Replace the population by the survivors of it and an evaluated batch."""
+    def _select(self, X: Array, F: Matrix, digests: list[bytes]) -> None:
+        """Replace the population by the survivors of it and an evaluated batch; the initial batch survives."""
         n_old = len(self._slots)
         F, digests = np.concatenate((self.F, F)), self._digests + digests
-        rows, self._rank, self._crowding = select_rows(F, min(n_survive, len(F)), self.random_state)
+        n_survive = min(self.pop_size, len(F)) if self.is_initialized else len(F)
+        rows, self._rank, self._crowding = select_rows(F, n_survive, self.random_state)
         old = rows < n_old
         slots = np.empty(len(rows), np.int64)
         slots[old] = self._slots[rows[old]]
@@ -237,12 +198,6 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         self._slots, self.F = slots, F[rows]
         self._digests, self._born = [digests[row] for row in rows], [born[row] for row in rows]
         self._individuals = None
-
-
-def _individuals(X: Array, F: Matrix) -> Population:
-    population = Population.new("X", X, "F", F)
-    population.apply(lambda individual: individual.evaluated.update("FGH"))
-    return population
 
 
 def _tournament_winners(
@@ -274,27 +229,30 @@ def select_rows(
     if len(rows) > n:
         front = np.flatnonzero(rank == rank[rows[-1]])
         shuffled = front[random_state.permutation(len(front))]
-        kept_of_front = shuffled[np.argsort(crowding[shuffled], kind="stable")[len(rows) - n :]][
-            ::-1
-        ]
-        rows = np.concatenate((rows[: n - len(kept_of_front)], kept_of_front))
+        by_crowding = shuffled[np.argsort(crowding[shuffled], kind="stable")]
+        n_of_earlier_fronts = len(rows) - len(front)
+        widest = by_crowding[::-1][: n - n_of_earlier_fronts]
+        rows = np.concatenate((rows[:n_of_earlier_fronts], widest))
     return rows, rank[rows], crowding[rows]
 
 
 def _nsga2(population: int, operators: Operators, n_objectives: int) -> Algorithm:
-    rows = isinstance(operators.get("crossover"), RowCrossover) and isinstance(
-        operators.get("mutation"), RowMutation
-    )
-    rows &= isinstance(operators.get("eliminate_duplicates"), DigestDuplicates)
-    return (NSGA2 if rows else nsga2.NSGA2)(population, **operators)
+    classes = {
+        "sampling": Sampling | np.ndarray,
+        "crossover": RowCrossover,
+        "mutation": RowMutation,
+        "eliminate_duplicates": DigestDuplicates,
+    }
+    if all(isinstance(operators.get(name), kind) for name, kind in classes.items()):
+        return NSGA2(population, **operators)
+    return nsga2.NSGA2(population, **operators)
 
 
 def _with_directions(
     path: str, population: int, operators: Operators, n_objectives: int
 ) -> Algorithm:
-    return resolve_name(path)(
-        _directions(population, n_objectives), pop_size=population, **operators
-    )
+    directions = _directions(population, n_objectives)
+    return resolve_name(path)(directions, pop_size=population, **operators)
 
 
 def _spea2(population: int, operators: Operators, n_objectives: int) -> Algorithm:
@@ -413,7 +371,8 @@ def make_algorithm(
         made_algorithm = algorithm(population, operators)
         if not isinstance(made_algorithm, Algorithm):
             raise ValueError(
-                f"algorithm: the function returned {made_algorithm!r:.80}; it must return a pymoo algorithm"
+                f"algorithm: the function returned {made_algorithm!r:.80}; "
+                "it must return a pymoo algorithm"
             )
         return made_algorithm
     algorithm, options = read_solver(algorithm)

@@ -7,7 +7,6 @@ randomness comes from the `random_state` that pymoo passes.
 
 from abc import abstractmethod
 from collections.abc import Callable, Container, Sequence
-from copy import deepcopy
 from hashlib import sha256
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -17,7 +16,6 @@ from numpy.typing import ArrayLike
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.crossover import Crossover
 from pymoo.core.duplicate import DuplicateElimination
-from pymoo.core.individual import Individual
 from pymoo.core.mutation import Mutation
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
@@ -72,12 +70,7 @@ class DensitySampling(Sampling):
         self.high = high
 
     def _do(
-        self,
-        problem: Problem,
-        n_samples: int,
-        *args: object,
-        random_state: Generator,
-        **kwargs: object,
+        self, problem: Problem, n_samples: int, *, random_state: Generator, **kwargs: object
     ) -> Mask:
         density = self.low * (self.high / self.low) ** random_state.random(n_samples)
         X = np.empty((n_samples, problem.n_var), np.bool_)
@@ -108,12 +101,7 @@ class SubsetSizeSampling(Sampling):
         self.largest = largest
 
     def _do(
-        self,
-        problem: Problem,
-        n_samples: int,
-        *args: object,
-        random_state: Generator,
-        **kwargs: object,
+        self, problem: Problem, n_samples: int, *, random_state: Generator, **kwargs: object
     ) -> Mask:
         sizes = random_state.integers(1, self.largest or problem.n_var, n_samples, endpoint=True)
         X = np.zeros((n_samples, problem.n_var), np.bool_)
@@ -170,14 +158,12 @@ class RowMutation(Mutation):
         self,
         problem: Problem,
         pop: Population,
-        inplace: bool = True,
         *,
         random_state: Generator,
         algorithm: Algorithm | None = None,
         **kwargs: object,
     ) -> Population:
-        """Mutate the individuals of `pop`, or copies of them if not `inplace`; rows are never changed in place."""
-        pop = pop if inplace else deepcopy(pop)
+        """Give the individuals of `pop` mutated rows; the rows that they had do not change."""
         X = np.array([individual.X for individual in pop])
         mutated = self.mutate(problem, X, random_state=random_state, algorithm=algorithm)
         pop.set("X", _copies(mutated))
@@ -339,19 +325,10 @@ class DigestDuplicates(DuplicateElimination):
     """
 
     def _do(self, pop: Population, other: Population | None, is_duplicate: Mask) -> Mask:
-        seen = set() if other is None else set(map(_digest, other))
-        for i, individual in enumerate(pop):
-            is_duplicate[i] = _digest(individual) in seen
-            if other is None:
-                seen.add(_digest(individual))
+        earlier = () if other is None else set(row_digests(other.get("X")))
+        is_duplicate[:] = True
+        is_duplicate[new_rows(row_digests(pop.get("X")), earlier)] = False
         return is_duplicate
-
-
-def _digest(individual: Individual) -> bytes:
-    """Return the digest of an individual, which is remembered with its row."""
-    if individual.data.get("digested") is not individual.X:
-        individual.data |= {"digested": individual.X, "digest": row_digests([individual.X])[0]}
-    return individual.data["digest"]
 
 
 def row_digests(X: Sequence[Array] | Array) -> list[bytes]:
@@ -414,12 +391,7 @@ class MixedSampling(Sampling):
         self.members = members
 
     def _do(
-        self,
-        problem: Problem,
-        n_samples: int,
-        *args: object,
-        random_state: Generator,
-        **kwargs: object,
+        self, problem: Problem, n_samples: int, *, random_state: Generator, **kwargs: object
     ) -> Matrix:
         density = random_state.random((n_samples, 1))
         X = random_state.random((n_samples, problem.n_var))
