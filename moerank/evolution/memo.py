@@ -128,6 +128,7 @@ class ArrayEvaluator(Evaluator):
     """
 
     collect: Callable[..., object] | None = None
+    repeating = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -252,7 +253,7 @@ class Memo(Records, ArrayEvaluator):
         self.path = Path(path)
         # Through JSON and back: a tuple becomes a list in the file.
         self.configuration = json.loads(json.dumps(configuration or {}))
-        self.resumed = self.repeating = False
+        self.resumed = False
         self.elapsed = 0.0
         self._records: dict[bytes, tuple[float, Vector]] | None = None
 

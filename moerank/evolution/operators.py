@@ -129,14 +129,12 @@ class RowCrossover(Crossover):
         self,
         problem: Problem,
         pop: Any,
-        parents: Integers | None = None,
         *,
         random_state: Generator,
         **kwargs: object,
     ) -> Population:
-        """Cross the pairs of individuals in `pop`, or the pairs of `pop` that `parents` gives by index."""
-        pairs = pop if parents is None else [pop[pair] for pair in parents]
-        X = np.array([pair[i].X for i in (0, 1) for pair in pairs])
+        """Cross the pairs of individuals in `pop`."""
+        X = np.array([pair[i].X for i in (0, 1) for pair in pop])
         return Population.new("X", _copies(self.cross(problem, X, random_state=random_state)))
 
 

@@ -216,10 +216,21 @@ def search(
         )
     archive = Archive() if archive is None else archive
     evaluator = ArrayEvaluator() if memo is None else memo
-    evaluator.callback = partial(_collect, archive, problem.has_constraints())
+    evaluator.callback = partial(_collect, archive)
     evaluator.collect = archive.add
     algorithm = deepcopy(algorithm)
-    _set_up(algorithm, problem, termination, seed, verbose, evaluator)
+    algorithm.setup(
+        problem,
+        termination=("n_gen", termination)
+        if isinstance(termination, int)
+        else deepcopy(termination),
+        seed=int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed,
+        verbose=verbose,
+        evaluator=evaluator,
+    )
+    if isinstance(algorithm.termination, MaximumGenerationTermination):
+        # RVEA takes fewer evaluations than its population for no generation; like all others it must finish the first.
+        algorithm.termination.n_max_gen = max(1, algorithm.termination.n_max_gen)
     history: list[Generation] = []
     while algorithm.has_next():
         n_gen = algorithm.n_iter
@@ -233,37 +244,14 @@ def search(
         history.append(
             Generation(len(history) + 1, evaluator.n_eval, len(evaluator.seen), elapsed, archive.F)
         )
-        if progress is not None and (memo is None or not memo.repeating):
+        if progress is not None and not evaluator.repeating:
             progress(min(1.0, algorithm.termination.perc), len(history), evaluator.n_eval)
     if memo is not None and memo.resumed and len(archive):
         memo.check(problem, archive.X, archive.F)
     return SearchResult(algorithm, archive, tuple(history))
 
 
-def _set_up(
-    algorithm: Algorithm,
-    problem: Problem,
-    termination: object,
-    seed: int | None,
-    verbose: bool,
-    evaluator: Evaluator,
-) -> None:
-    """Set up an algorithm as pymoo does; a drawn seed replaces None."""
-    seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
-    termination = ("n_gen", termination) if isinstance(termination, int) else deepcopy(termination)
-    algorithm.setup(
-        problem, termination=termination, seed=seed, verbose=verbose, evaluator=evaluator
-    )
-    if isinstance(algorithm.termination, MaximumGenerationTermination):
-        # RVEA takes fewer evaluations than its population for no generation; like all others it must finish the first.
-        algorithm.termination.n_max_gen = max(1, algorithm.termination.n_max_gen)
-
-
-def _collect(archive: Archive, constrained: bool, batch: Population) -> None:
+def _collect(archive: Archive, batch: Population) -> None:
     """Add the feasible individuals of an evaluated batch to an archive."""
-    feasible = [individual for individual in batch if not constrained or individual.feas]
-    if feasible:
-        archive.add(
-            [individual.X for individual in feasible],
-            np.array([individual.F for individual in feasible]),
-        )
+    feasible = batch[batch.get("feas").ravel()]
+    archive.add(feasible.get("X"), feasible.get("F"))

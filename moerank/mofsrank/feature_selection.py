@@ -193,7 +193,7 @@ class FeatureSelection(Stage):
         # The trace is 0 if all features are denormal, because their squares vanish.
         usual = 0.01 * float(np.trace(moments.gram)) / self.train.n_features or 1.0, UNIT
         alpha, target = getattr(self.backend, "ridge", None) or usual
-        return plus_ridge(moments.gram, alpha), moments.moment(target)
+        return plus_ridge(moments.gram, alpha), target.moment(moments)
 
     def pareto_front(self) -> Matrix | None:
         """Return the front of all strings if it is proved, shape (n_members, n_objectives); else None.

@@ -216,7 +216,7 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         prior = prior or _Prior.of(data, Bins.of(data, self.n_bins), self.smooth)
         moments = step_moments(data, prior.bins, masks)
         A = prior.root(np.ascontiguousarray(prior.root(moments.gram).T))
-        return System(prior, A, prior.root(moments.moment(TARGETS[self.target])[None])[0])
+        return System(prior, A, prior.root(TARGETS[self.target].moment(moments)[None])[0])
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._population = self._train(train, read_masks(train), None)

@@ -190,7 +190,7 @@ class RankRLS(Backend):
         data = as_ranking_data(X, y, qid)
         query_loss = self.loss == "query"
         moments = QueryMoments.of(data, every_pair=query_loss)
-        b = moments.moment(self._target)
+        b = self._target.moment(moments)
         square_sum, b_sum = moments.packed.sum(axis=0, dtype=np.float64), b.sum(axis=0)
         n_pairs = moments.n_pairs.sum()
         scores, ridge = np.empty(data.n_documents), self.alpha * np.eye(data.n_features)
@@ -233,7 +233,7 @@ def _shared_moments(train: RankingData, masks: Masks, target: Target) -> tuple[M
     if queries is not None:
         documents = np.repeat(queries, np.diff(train.offsets), axis=1)
     moments = PairMoments.of(train, None if documents is None else documents[0])
-    return moments.gram, moments.moment(target)
+    return moments.gram, target.moment(moments)
 
 
 @remembered
@@ -297,7 +297,7 @@ class CombinedRegressionRanking(LinearRanker):
         pairs = PairMoments.of(train)
         gram, moment = _document_moments(train)
         A = self.alpha * gram + (1.0 - self.alpha) * pairs.gram
-        rhs = self.alpha * moment + (1.0 - self.alpha) * pairs.moment(TARGETS["difference"])
+        rhs = self.alpha * moment + (1.0 - self.alpha) * TARGETS["difference"].moment(pairs)
         w = solve_positive_definite(plus_ridge(A, 0.5 * self.ridge), rhs)
         b = float(train.y.mean() - product(train.X64.mean(axis=0), w))
         self.intercept_ = b if self.alpha > 0 else 0.0

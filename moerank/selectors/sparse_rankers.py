@@ -208,18 +208,18 @@ class NonconvexRanker(LargestWeightsPath):
     def penalties(self, u: Matrix) -> Matrix:
         """Return h at the absolute weights u ≥ 0, elementwise."""
         if self.penalty == "lp":
-            return np.asarray(self.lam * ((u + self.eps) ** self.p - self.eps**self.p))
+            return self.lam * ((u + self.eps) ** self.p - self.eps**self.p)
         if self.penalty == "log":
-            return np.asarray(self.lam * np.log1p(u / self.eps))
+            return self.lam * np.log1p(u / self.eps)
         bent = np.minimum(u, self.gamma * self.lam)
-        return np.asarray(self.lam * bent - bent**2 / (2.0 * self.gamma))
+        return self.lam * bent - bent**2 / (2.0 * self.gamma)
 
     def costs(self, u: Matrix) -> Matrix:
         """Return h′, the costs of the next ℓ₁ problem, at the absolute weights u ≥ 0, elementwise."""
         if self.penalty == "lp":
-            return np.asarray(self.lam * self.p * (u + self.eps) ** (self.p - 1.0))
+            return self.lam * self.p * (u + self.eps) ** (self.p - 1.0)
         if self.penalty == "log":
-            return np.asarray(self.lam / (u + self.eps))
+            return self.lam / (u + self.eps)
         return np.maximum(0.0, self.lam - u / self.gamma)
 
     def _weights(self, train: RankingData) -> Matrix:

@@ -566,4 +566,4 @@ def relative_costs(train: RankingData) -> Vector:
     table = train.costs or FeatureCosts.of(np.ones(train.n_features))
     sizes = np.bincount(table.group + 1, minlength=len(table.shared) + 1)[1:]
     costs = table.own + np.append(table.shared / np.maximum(1, sizes), 0.0)[table.group]
-    return np.asarray(costs / costs.mean()) if costs.any() else np.ones(train.n_features)
+    return costs / costs.mean() if costs.any() else np.ones(train.n_features)

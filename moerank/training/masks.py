@@ -79,11 +79,7 @@ def read_masks(
 
 def n_ones(rows: Packed) -> Integers:
     """Return the number of ones in each row of packed bits."""
-    n_bytes = rows.shape[1] // 8 * 8  # counted eight at a time
-    parts = rows[:, :n_bytes].view(np.uint64), rows[:, n_bytes:]
-    return sum(np.bitwise_count(part).sum(axis=1, dtype=np.uint32) for part in parts).astype(
-        np.int64
-    )
+    return np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
 
 
 def _are_packed(rows: Array, width: int) -> bool:
@@ -107,6 +103,7 @@ def _checked_mask(mask: Array | None, name: str, thing: str, width: int) -> Arra
         )
     if not (is_filled := np.atleast_2d(mask).any(axis=1)).all():
         raise ValueError(
-            f"{name}: row {is_filled.argmin()} selects no {thing}; every individual needs at least one"
+            f"{name}: row {is_filled.argmin()} selects no {thing}; "
+            "every individual needs at least one"
         )
     return mask

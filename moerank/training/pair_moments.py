@@ -41,6 +41,10 @@ class Target:
     margin: float
     per_label: float
 
+    def moment(self, moments: "PairMoments | QueryMoments") -> Matrix:
+        """Return the mean of t (xᵢ − xⱼ), shape (n_features,), or its sum for each query."""
+        return self.margin * moments.unit + self.per_label * moments.difference
+
 
 # The same margin for every pair.
 UNIT = Target(margin=1.0, per_label=0.0)
@@ -69,10 +73,6 @@ class PairMoments:
         part = data if document_mask is None else data.with_rows(np.flatnonzero(document_mask))
         *sums, n_pairs = _sums(part)
         return cls(*(np.divide(total, n_pairs, out=total) for total in sums))
-
-    def moment(self, target: Target) -> Matrix:
-        """Return the mean of tₖ (xᵢ − xⱼ), shape (n_features,)."""
-        return target.margin * self.unit + target.per_label * self.difference
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,17 +133,13 @@ class QueryMoments:
         sums = cls.of(data, every_pair=every_pair)
         check_square(data.n_features, len(query_mask))
         n_pairs = (query_mask @ sums.n_pairs)[:, None]
-        moments = sums_over_queries(sums.moment(target), query_mask)
+        moments = sums_over_queries(target.moment(sums), query_mask)
         squares = np.empty((len(query_mask), data.n_features, data.n_features))
         rows, columns = np.tril_indices(data.n_features)
         squares[:, rows, columns] = squares[:, columns, rows] = (
             sums_over_queries(sums.packed, query_mask) / n_pairs
         )
         return squares, moments / n_pairs
-
-    def moment(self, target: Target) -> Matrix:
-        """Return Σ t (xᵢ − xⱼ) of each query, shape (n_queries, n_features)."""
-        return target.margin * self.unit + target.per_label * self.difference
 
 
 def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, float]:
@@ -311,7 +307,7 @@ def solve_positive_definite(A: Matrix, b: Matrix) -> Matrix:
     scale = np.sqrt(np.where(square > 0, square, 1.0))
     with one_blas_thread():
         solution = np.linalg.lstsq(A / np.outer(scale, scale), b / scale, rcond=None)[0]
-    return np.asarray(solution / scale, np.float64)
+    return solution / scale
 
 
 def forward_path(A: Matrix, b: Matrix, n_steps: int | None = None) -> Integers:

@@ -54,16 +54,16 @@ class PairLoss:
     # Whether a pair is active only where d > 0.
     one_sided: bool
 
+    # An individual is solved alone, exactly, if its pairs span fewer dimensions than this multiple of its features. The
+    # curvature of all pairs, which preconditions a population, is then larger than that of its own pairs, and an error
+    # that is measured in it too small. With the hinge only active pairs have a curvature.
+    min_dimensions: int
+
 
 # ℓ(d) = d², the loss of RankRLS.
-SQUARED = PairLoss(one_sided=False)
+SQUARED = PairLoss(one_sided=False, min_dimensions=4)
 # ℓ(d) = max(0, d)², the loss of RankSVM.
-SQUARED_HINGE = PairLoss(one_sided=True)
-
-# An individual is solved alone, exactly, if its pairs span fewer dimensions than this multiple of its features. The
-# curvature of all pairs, which preconditions a population, is then larger than that of its own pairs, and an error that
-# is measured in it too small. With the hinge only active pairs have a curvature.
-SPANNING = {SQUARED: 4, SQUARED_HINGE: 10}
+SQUARED_HINGE = PairLoss(one_sided=True, min_dimensions=10)
 
 
 @dataclass(frozen=True, eq=False)
@@ -430,7 +430,7 @@ class CountedPairs:
             for C, factor, w in zip(new, factors, W, strict=True):
                 system = np.eye(len(w)) + 2.0 * C * moments.gram
                 factor[:] = factorise(system, masks.features[:1])[0]
-                solve(factor, masks.features[0], 2.0 * C * moments.moment(self.target), w)
+                solve(factor, masks.features[0], 2.0 * C * self.target.moment(moments), w)
             scale = np.array(new, np.float64) / self.data.n_pairs
             reached = self._newton(loss, np.float64, masks, factors, W, scale, EXACT_TOLERANCE)
             for C, *minimum in zip(new, W, reached, strict=True):
@@ -492,7 +492,7 @@ class CountedPairs:
         if masks.unit == "query":
             mask = np.repeat(mask, np.diff(self.data.offsets))
         subset = self.data.with_rows(np.flatnonzero(mask))
-        if subset.n_pairs < SPANNING[loss] * subset.n_features:
+        if subset.n_pairs < loss.min_dimensions * subset.n_features:
             pairs = ListedPairs(subset, target=self.target)
             return pairs.solve_alone(loss, C, Masks(masks.features), i)
         counted = CountedPairs(subset.with_features(masks.features[i]), self.target)
@@ -637,11 +637,11 @@ def solve_pairs(
     Shapes (n_individuals, n_features) and (n_individuals,). `tolerance` bounds the relative error of each objective.
     Every individual begins at the minimum of a quadratic model for all features and the pairs that all share, unless
     `start` is given. The squared loss is its own model; the model of the hinge is found by counting, except for listed
-    subsets. Individuals with few pairs of their own are solved alone, exact to rounding; see `SPANNING`.
+    subsets. Individuals with few pairs of their own are solved alone, exact to rounding; see `PairLoss`.
     """
     features = masks.features
     n_dimensions = np.minimum(features.sum(axis=1), pairs.data.n_documents - pairs.data.n_queries)
-    alone = pairs.n_spanned(masks) < SPANNING[loss] * n_dimensions
+    alone = pairs.n_spanned(masks) < loss.min_dimensions * n_dimensions
     W, reached = np.zeros(features.shape), np.ones(len(features), np.bool_)
     for i in np.flatnonzero(alone).tolist():
         W[i, features[i]], reached[i] = pairs.solve_alone(loss, C, masks, i)

@@ -75,7 +75,7 @@ def solve_with_features(
         return float(product(metric * a, b))
 
     def add(s: Vector, coefficients: Vector) -> Vector:
-        return np.asarray((s + scale * product(X.T, coefficients)) / metric)
+        return (s + scale * product(X.T, coefficients)) / metric
 
     def expand(w: Vector) -> HingeExpansion:
         return HingeExpansion(
@@ -114,7 +114,7 @@ def solve_with_kernel(K: Matrix, pairs: LabelRuns, C: float, tol: float) -> Mini
     def add(s: Vector, coefficients: Vector) -> Vector:
         coefficients = scale * coefficients
         # Reading K takes most of the time, and a symmetric product reads half of it.
-        return np.asarray(s + np.stack([coefficients, dsymv(1.0, K.T, coefficients)]))
+        return s + np.stack([coefficients, dsymv(1.0, K.T, coefficients)])
 
     def expand(point: Vector) -> HingeExpansion:
         return HingeExpansion(
