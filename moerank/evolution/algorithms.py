@@ -45,7 +45,7 @@ Operators: TypeAlias = Parameters
 Factory: TypeAlias = Callable[[int, Operators], Algorithm]
 """Function that returns a pymoo algorithm for a population size and the operators of a stage."""
 
-SHARED_BITS = 2**15  # bits of a string from which threads share the strings of a batch
+SHARED_BITS = 2**15  # length of strings from which on threads share a batch
 
 
 class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
@@ -175,7 +175,7 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         return self.repair._do(self.problem, X, random_state=self.random_state, algorithm=self)
 
     def _unpacked(self, X: Array) -> Array:
-        """Return the rows as any problem takes them."""
+        """Return the rows as bools if they are packed."""
         if not self._packs:
             return X
         return np.unpackbits(X, axis=1, count=self.problem.n_var).view(np.bool_)
@@ -229,9 +229,9 @@ def select_rows(
     if len(rows) > n:
         front = np.flatnonzero(rank == rank[rows[-1]])
         shuffled = front[random_state.permutation(len(front))]
-        by_crowding = shuffled[np.argsort(crowding[shuffled], kind="stable")]
+        ascending = shuffled[np.argsort(crowding[shuffled], kind="stable")]
         n_of_earlier_fronts = len(rows) - len(front)
-        widest = by_crowding[::-1][: n - n_of_earlier_fronts]
+        widest = ascending[::-1][: n - n_of_earlier_fronts]
         rows = np.concatenate((rows[:n_of_earlier_fronts], widest))
     return rows, rank[rows], crowding[rows]
 

@@ -88,7 +88,7 @@ class MFFS(bit_search.BitSearch):
 
     def _mate(self) -> Mask:
         if self.refilling:
-            return self._one_and_zero_flipped(self.X[self.front_rows])
+            return self._flip_one_and_zero(self.X[self.front_rows])
         children = np.empty((0, self.problem.n_var), np.bool_)
         populations = [self.front_rows, *self.sum_rows]
         standings = [self.standing, *self.sums]
@@ -97,7 +97,7 @@ class MFFS(bit_search.BitSearch):
             brood = self._uniform_children(self.X[parents])
             numbers = bit_search.group_numbers(np.concatenate((brood, self.X, children)))
             present = np.isin(numbers[: len(brood)], numbers[len(brood) :])
-            brood[present] = self._one_and_zero_flipped(brood[present])
+            brood[present] = self._flip_one_and_zero(brood[present])
             children = np.concatenate((children, brood))
         return children
 
@@ -111,7 +111,7 @@ class MFFS(bit_search.BitSearch):
             self._select_front(X, F, np.concatenate((self.front_rows, batch)))
             self._select_sums(f, [np.concatenate((rows, batch)) for rows in self.sum_rows])
             if self._is_stale(f):
-                self._weigh_anew(f)
+                self._change_weights(f)
                 self.refilling = True
         members = np.unique(np.concatenate((self.front_rows, *self.sum_rows)))
         self.front_rows = np.searchsorted(members, self.front_rows)
@@ -142,7 +142,7 @@ class MFFS(bit_search.BitSearch):
         self.records.append(best)
         return False
 
-    def _weigh_anew(self, f: Matrix) -> None:
+    def _change_weights(self, f: Matrix) -> None:
         points = f[self.front_rows]
         points = np.unique(points[bit_search.front_numbers(points) == 0], axis=0)
         seen = points - points.min(axis=0)
@@ -155,8 +155,8 @@ class MFFS(bit_search.BitSearch):
         weights[: len(c)] = c[:, 0] / c.sum(axis=1)
         self.weights = weights.round(2)
 
-    def _one_and_zero_flipped(self, strings: Mask) -> Mask:
-        """Flip a random one and a random zero of each string, where it has any."""
+    def _flip_one_and_zero(self, strings: Mask) -> Mask:
+        """Return the strings with a random one and a random zero of each flipped, where it has any."""
         flipped = strings.copy()
         for bit in (strings, ~strings):
             able = np.flatnonzero(bit.any(axis=1))

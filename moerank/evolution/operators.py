@@ -34,7 +34,7 @@ CROSSOVER = 0.9
 # Random bytes that a crossover draws at once: short strings are crossed together, long ones stay in the cache.
 CROSSED_BYTES = 2**16
 
-# Integers a row, on average, up to which it is faster to draw them for all rows at once.
+# Average number of integers per row up to which one draw for all rows is faster.
 JOINT_DRAWS = 16
 
 # Range of the shares of ones in an initial population; a search that starts at one half never gets lower.
@@ -289,9 +289,9 @@ def _are_packed(X: Array, problem: Problem, operator: RowCrossover | RowMutation
 def _distinct(n: int, counts: Integers, random_state: Generator) -> tuple[Integers, Integers]:
     """Return ``counts[row]`` distinct integers below `n` for each row, every subset equally likely.
 
-    They are rows and integers, shape (Σ counts,), drawn as by ``choice`` for one row after the other. Few integers for
-    each are drawn for all rows at once by R. Floyd's algorithm (Bentley, Comm. ACM 30(9), 1987): the k-th of c integers
-    is drawn below n − c + k, and becomes n − c + k − 1 if it was drawn before.
+    Both arrays, rows and integers, have the shape (Σ counts,). The draws are those of ``choice`` for one row after the
+    other. If they are few, they are drawn for all rows at once by R. Floyd's algorithm (Bentley, Comm. ACM 30(9),
+    1987): the k-th of c integers is drawn below n − c + k, and becomes n − c + k − 1 if it was drawn before.
     """
     rows = np.repeat(np.arange(len(counts)), counts)
     if len(rows) > JOINT_DRAWS * len(counts):

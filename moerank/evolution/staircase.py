@@ -159,7 +159,7 @@ class Staircase(BitSearch):
         if self.stale > STALE_GENERATIONS and "restarts" not in self.without:
             self.stale = 0
             if self.aside is None:
-                return self._begin_anew()
+                return self._restart()
             self._unite()
         rows: list[Mask] = []
         self.made_by = {}
@@ -205,9 +205,9 @@ class Staircase(BitSearch):
         is_near &= self.is_used[NEAR]
         mates = np.where(is_near, near, self._tournament(self.gap, n))
         children = self.X[parents]
-        from_mate = rng.random(children.shape, np.float32) < 0.5
-        from_mate &= (operators <= MOVED)[:, None] & self.is_used[ANY]
-        children = np.where(from_mate, self.X[mates], children)
+        is_mated = rng.random(children.shape, np.float32) < 0.5
+        is_mated &= (operators <= MOVED)[:, None] & self.is_used[ANY]
+        children = np.where(is_mated, self.X[mates], children)
         flipped = np.flatnonzero(operators == FLIP)
         children[flipped, rng.integers(children.shape[1], size=len(flipped))] ^= True
         n_random_moves = rng.geometric(1 - P_FURTHER_MOVE, n)
@@ -250,8 +250,8 @@ class Staircase(BitSearch):
                 "Staircase spreads its members; use another search, such as NSGA-II or SparseEA",
                 stacklevel=2,
             )
-        on_front = moocore.is_nondominated(np.column_stack((sizes, values.round(DECIMALS))))
-        self.stale = 0 if on_front[n_old:].any() else self.stale + 1
+        is_best = moocore.is_nondominated(np.column_stack((sizes, values.round(DECIMALS))))
+        self.stale = 0 if is_best[n_old:].any() else self.stale + 1
         survivors, self.gap = select_by_gap(sizes, values, self.pop_size, self.max_of_a_size)
         digests = row_digests(X[n_old:])
         operators = np.array([self.made_by.get(digest, -1) for digest in digests], np.int64)
@@ -261,7 +261,7 @@ class Staircase(BitSearch):
             sums += np.bincount(made_by[made_by >= 0], minlength=len(OPERATORS))
         return survivors
 
-    def _begin_anew(self) -> Mask:
+    def _restart(self) -> Mask:
         """Put the population aside and return the first strings of another one."""
         self.aside = self.pop
         self._hold(Population.empty())
@@ -271,8 +271,7 @@ class Staircase(BitSearch):
     def _unite(self) -> None:
         """Unite the population with the one put aside, and keep the survivors."""
         self._hold(Population.merge(self.pop, self.aside))
-        sizes = np.count_nonzero(self.X, axis=1)
-        values = _values_without_size(self.X, self.F)
+        sizes, values = np.count_nonzero(self.X, axis=1), _values_without_size(self.X, self.F)
         survivors, self.gap = select_by_gap(sizes, values, self.pop_size, self.max_of_a_size)
         self._hold(self.pop[survivors])
         self.aside = None

@@ -209,7 +209,7 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         return TablePopulation(system.prior.bins, np.concatenate(tables)).scores_of(validation)
 
     def _remembered_system(self, train: RankingData, masks: Masks) -> System:
-        key = ("additive system", self.n_bins, self.smooth, self.target, masks.of_all)
+        key = ("additive system", self.n_bins, self.smooth, self.target, masks.shared_key)
         return train.remember(key, lambda: self._system(train, masks))
 
     def _system(self, data: RankingData, masks: Masks, prior: _Prior | None = None) -> System:

@@ -19,7 +19,7 @@ from moerank.data.preparation import QueryRule
 from moerank.files import read_json
 from moerank.kernels.compiled import read_only
 from moerank.kernels.scores import linear_scores, tree_scores
-from moerank.training.bins import between, in_single
+from moerank.training.bins import in_single, middles
 
 Integer: TypeAlias = Annotated[int, Strict()]
 # Strict, because pydantic would otherwise read "1" and true in JSON as numbers.
@@ -143,7 +143,7 @@ class Forest:
         above = [np.searchsorted(rounded[:, column], cut, side="right") for column, cut in splits]
         rows = np.array(above, np.int64) - [[1], [0]]
         columns = np.array(self.columns, np.int64)
-        thresholds = between(ordered[rows, columns], rounded[rows, columns])
+        thresholds = middles(ordered[rows, columns], rounded[rows, columns])
         return replace(self, thresholds=tuple(thresholds.tolist()))
 
     def over(self, columns: NDArray[np.int64]) -> Self:

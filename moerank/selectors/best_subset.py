@@ -175,14 +175,14 @@ class BestSubset(Selection, LinearRanker):
         """Return the attributes of the best subsets, the number of nodes, and the limit that ended the search."""
         moments = PairMoments.of(train)
         A = plus_ridge(moments.gram, self.alpha_)
-        lost = ValueError(
+        rounding_error = ValueError(
             f"alpha={self.alpha_:g} is too small next to the squares of the features of "
             f"{train.name}: the losses are lost in rounding; take a larger alpha, or scale the "
             "features, for instance by query_level_norm"
         )
         included, allowed = self._columns(train, np.diag(moments.gram) > 0)
         order, units = self._units(train, allowed)
-        fits = _fitting(units, included[order])
+        fits = _units_within_limits(units, included[order])
         max_size = np.inf if self.by_group else self.max_features or np.inf
         if not fits.any() or np.count_nonzero(included) > max_size:
             raise ValueError(
@@ -191,11 +191,11 @@ class BestSubset(Selection, LinearRanker):
         order, units = self._units(train, np.sort(order[np.repeat(fits, np.diff(units.begin))]))
         try:
             with one_blas_thread():
-                tree, units, result = _planted(
+                tree, units, result = _plant_tree(
                     A[np.ix_(order, order)], moments.unit[order], units, included[order]
                 )
         except np.linalg.LinAlgError:
-            raise lost from None
+            raise rounding_error from None
         # These are all sizes that the limits allow, so that none lacks a subset however early the search ends.
         sizes = np.flatnonzero(np.isfinite(result.loss))
         sizes = sizes[sizes <= max_size]
@@ -205,7 +205,7 @@ class BestSubset(Selection, LinearRanker):
         W = ridge_subsets(A[None], moments.unit[None], masks)
         losses = 1.0 - W @ moments.unit
         if (np.abs(losses - result.loss[sizes]) > LOSS_TOLERANCE * losses).any():
-            raise lost
+            raise rounding_error
         return masks, losses, np.minimum(losses, result.bound[sizes]), W, n_nodes, ended_by
 
     def _columns(self, train: RankingData, varying: Mask) -> tuple[Mask, Integers]:
@@ -271,7 +271,9 @@ class BestSubset(Selection, LinearRanker):
         return n_nodes, ended_by
 
 
-def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, Units, Incumbents]:
+def _plant_tree(
+    A: Matrix, b: Vector, units: Units, included: Mask
+) -> tuple[Tree, Units, Incumbents]:
     """Return the tree with all features at its root, the units with a diagonal `share`, and the best subsets so far.
 
     Units with an included feature are never removed. The first best subsets are those of backward elimination, from all
@@ -288,7 +290,7 @@ def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, 
     result = Incumbents(unknown, unknown.copy(), np.zeros((len(free) + 1, len(free)), bool))
     loss = tree.loss[0]
     if len(units.limits):
-        fullest = _fullest(units, free)
+        fullest = _largest_within_limits(units, free)
         out = np.flatnonzero(np.repeat(~fullest, np.diff(units.begin)))
         step = np.linalg.solve(table[np.ix_(out, out)], table[out])
         within, rise = table - table[:, out] @ step, table[out, -1] @ step[:, -1]
@@ -349,14 +351,14 @@ def _eliminate(
         subset[worst] = free[worst] = False
 
 
-def _fitting(units: Units, included: Mask) -> Mask:
-    """Return the units that keep the limits together with those that have an included feature."""
+def _units_within_limits(units: Units, included: Mask) -> Mask:
+    """Return the mask of the units that keep the limits together with the units of included features."""
     needed = np.flatnonzero(np.logical_or.reduceat(included, units.begin[:-1]))
     subsets = [np.union1d(needed, [unit]) for unit in range(len(units.group))]
     return np.array([room_for(subset[:0], subset, units) == 0 for subset in subsets])
 
 
-def _fullest(units: Units, free: Mask) -> Mask:
+def _largest_within_limits(units: Units, free: Mask) -> Mask:
     """Return the largest set of units within the limits with all that are not free, the cheapest if there are several.
 
     O(n_units²) steps for one limit; with two they are multiplied by the number of sums of the first.

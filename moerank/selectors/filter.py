@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -27,7 +27,13 @@ from moerank.rankers.importance import single_feature_values
 from moerank.rankers.model import Forest
 from moerank.scikit_learn import check_is_fitted, clone
 
-Result = TypeVar("Result")
+
+def with_features(
+    mask: Mask, train: RankingData, validation: RankingData | None
+) -> tuple[RankingData, RankingData | None]:
+    """Return training data and validation data, if any, with these features alone."""
+    held_out = None if validation is None else validation.with_features(mask)
+    return train.with_features(mask), held_out
 
 
 class Filter(Selection):
@@ -113,7 +119,7 @@ class Filter(Selection):
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
         """Return the columns of `train`, all of which vary, best first."""
-        raise TypeError(f"{type(self).__name__} does not implement _order")
+        raise NotImplementedError
 
     def _own_grid(self, train: RankingData) -> Grid:
         """Return the grid of the parameters that the order depends on."""
@@ -126,13 +132,12 @@ class Filter(Selection):
 
     def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
         """Set what the rankers of all sizes have in common."""
+        self.order_ = self._once(train, validation)
 
-        def compute() -> Integers:
-            held_out = None if validation is None else validation.with_features(self.varying_)
-            order = self._order(train.with_features(self.varying_), held_out)
-            return np.flatnonzero(self.varying_)[order]
-
-        self.order_ = self._once(train, validation, compute)
+    def _arrangement(self, train: RankingData, validation: RankingData | None) -> Any:
+        """Return what depends on neither the size nor the ranker: the columns that vary, best first."""
+        order = self._order(*with_features(self.varying_, train, validation))
+        return np.flatnonzero(self.varying_)[order]
 
     def _train_first(self, train: RankingData, sizes: Integers) -> tuple[Mask, Population]:
         """Train a ranker on the first ``sizes[k]`` features for each k; return the features and the rankers."""
@@ -144,15 +149,14 @@ class Filter(Selection):
         n_features = self.n_features_in_
         return nested_masks(self.order_, n_features, sizes.clip(max=n_features))
 
-    def _once(
-        self, train: RankingData, validation: RankingData | None, make: Callable[[], Result]
-    ) -> Result:
-        """Return the result of `make`, remembered for all parameters except size and ranker: a grid needs it often."""
+    def _once(self, train: RankingData, validation: RankingData | None) -> Any:
+        """Return the arrangement, remembered for all parameters except size and ranker: a grid needs it often."""
         parameters = self.get_params(deep=False)
         del parameters["n_features_to_select"], parameters["ranker"]
         # A weak reference, so that the memory of the training data does not keep validation data of earlier fits.
         held_out = None if validation is None else weakref.ref(validation)
-        return train.remember((type(self), repr(sorted(parameters.items())), held_out), make)
+        key = type(self), repr(sorted(parameters.items())), held_out
+        return train.remember(key, lambda: self._arrangement(train, validation))
 
     def _chosen_ranker(self) -> Any:
         return RankSVM() if self.ranker is None else self.ranker

@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -30,11 +30,7 @@ DOUBLINGS = 25
 
 
 def coordinate_ascent(
-    data: RankingData,
-    metric: Metric,
-    features: Sequence[int] | None,
-    restarts: int,
-    tolerance: float,
+    data: RankingData, metric: Metric, features: Sequence[int], restarts: int, tolerance: float
 ) -> tuple[Vector, float]:
     """Return weights of some features that rank `data` well, with Σ |w| = 1, and their metric.
 
@@ -48,7 +44,7 @@ def coordinate_ascent(
 
     D. Metzler, W. B. Croft: Linear feature-based models for information retrieval. Information Retrieval 10, 2007.
     """
-    X = data.X64 if features is None else np.ascontiguousarray(data.X64[:, features])
+    X = np.ascontiguousarray(data.X64[:, features])
     starts = range(min(restarts, X.shape[1]))
     results = [_ascend(data, X, metric, start, tolerance) for start in starts]
     return max(results, key=lambda result: result[1])
@@ -171,11 +167,9 @@ class FSBFS(Filter):
         return SelectionPath(*self._train_first(train, sizes))
 
     def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
-        self.subsets_, self.combinations_, self.values_ = self._once(
-            train, None, lambda: self._partition(train)
-        )
+        self.subsets_, self.combinations_, self.values_ = self._once(train, None)
 
-    def _partition(self, train: RankingData) -> tuple[list[Subset], Matrix, Matrix]:
+    def _arrangement(self, train: RankingData, validation: RankingData | None) -> Any:
         """Return the subsets, their combinations (n_subsets, n_features) and their values."""
         metric = as_metric(self.metric, NDCG(10))
         results: dict[Subset, tuple[Matrix, float]] = {}

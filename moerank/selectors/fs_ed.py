@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from moerank.arrays import Integers, Matrix, Vector
+from moerank.arrays import Matrix
 from moerank.data import RankingData
 from moerank.data.describe import SMALLEST_SQUARED
 from moerank.kernels.counted_sums import gaussian_density
@@ -80,14 +80,14 @@ class FSED(Filter):
                 "FSED evaluates the densities of features on validation data: give them to fit, "
                 "as validation=(X, y, qid) or RankingData"
             )
+        self.order_, self.importance_, self.divergence_ = self._once(train, validation)
 
-        def compute() -> tuple[Integers, Vector, Vector]:
-            importance = single_feature_values(train, as_metric(self.metric, NDCG(10)))[0]
-            divergences = expected_divergence(train, validation.X64)
-            order = np.argsort(-(importance + divergences), kind="stable")
-            return order[self.varying_[order]], importance, divergences
-
-        self.order_, self.importance_, self.divergence_ = self._once(train, validation, compute)
+    def _arrangement(self, train: RankingData, validation: Any) -> Any:
+        """Return the order, and importance and divergence of each feature."""
+        importance = single_feature_values(train, as_metric(self.metric, NDCG(10)))[0]
+        divergences = expected_divergence(train, validation.X64)
+        order = np.argsort(-(importance + divergences), kind="stable")
+        return order[self.varying_[order]], importance, divergences
 
 
 def expected_divergence(train: RankingData, points: Matrix) -> Matrix:

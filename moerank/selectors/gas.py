@@ -15,7 +15,7 @@ from moerank.metrics import NDCG, as_metric
 from moerank.rankers.base import Grid, MetricOrNone
 from moerank.rankers.importance import single_feature_values, spearman
 from moerank.selectors.filter import Filter
-from moerank.training.pair_moments import ones_without
+from moerank.training.pair_moments import weights_or_ones
 
 Similarity = Literal["kendall", "spearman"]
 Over = Literal["queries", "documents"]
@@ -92,13 +92,15 @@ class GAS(Filter):
         importance = values.max(axis=0)
         importance = (importance - importance.min()) / (np.ptp(importance) or 1.0)
         directions = np.where(values[0] >= values[1], 1.0, -1.0)
-        similarity = train.remember(
-            ("similarity of rankings", directions.tobytes()),
-            lambda: mean_absolute(
-                train.X64 * directions, train.offsets, concordance, train.query_weights
-            ),
-        )
+        similarity = similarity_of_rankings(train, tuple(directions))
         return greedy_order(importance, similarity, self.c)
+
+
+@remembered
+def similarity_of_rankings(data: RankingData, directions: tuple[float, ...]) -> Matrix:
+    """Return the similarity of GAS of all pairs of features, read in these directions, remembered."""
+    X, weights = data.X64 * directions, weights_or_ones(data)[1]
+    return mean_absolute(X, data.offsets, concordance, weights)
 
 
 def greedy_order(importance: Matrix, similarity: Matrix, c: float) -> Integers:
@@ -122,8 +124,7 @@ def pair_order_values(data: RankingData) -> Matrix:
     better, worse = data.pairs.better, data.pairs.worse
     weights = None
     if data.is_weighted:
-        query_weights = ones_without(data.query_weights, data.n_queries)
-        u = ones_without(data.document_weights, data.n_documents)
+        u, query_weights = weights_or_ones(data)
         v = query_weights.repeat(np.diff(data.offsets))
         weights = v[better] * u[better] * u[worse]
     shares = np.empty(data.n_features)
@@ -134,10 +135,7 @@ def pair_order_values(data: RankingData) -> Matrix:
 
 
 def mean_absolute(
-    X: Matrix,
-    offsets: Integers,
-    correlation: Callable[[Matrix], Matrix],
-    weights: Vector | None = None,
+    X: Matrix, offsets: Integers, correlation: Callable[[Matrix], Matrix], weights: Vector
 ) -> Matrix:
     """Return the weighted mean over queries of the absolute correlations of the features, (n_features, n_features).
 
@@ -145,7 +143,7 @@ def mean_absolute(
     """
     check_square(X.shape[1])
     total = np.zeros((X.shape[1], X.shape[1]))
-    weights = np.where(np.diff(offsets) > 1, ones_without(weights, len(offsets) - 1), 0.0)
+    weights = np.where(np.diff(offsets) > 1, weights, 0.0)
     for (begin, end), weight in zip(pairwise(offsets), weights, strict=True):
         if weight:
             total += weight * np.abs(correlation(X[begin:end]))
@@ -184,7 +182,7 @@ class RelevanceFilter(Filter):
 
     def _search(self, relevance: Matrix, similarity: Matrix) -> Integers:
         """Return all features, best first; shapes (n_features,) and (n_features, n_features)."""
-        raise TypeError(f"{type(self).__name__} does not implement _search")
+        raise NotImplementedError
 
 
 @remembered
@@ -196,9 +194,9 @@ def absolute_correlations(
     The mean over the queries, or the value for all documents as one list. Rounded to 12 digits. O(n_features² · Σ_q m
     log m), m the number of documents of a query.
     """
-    offsets, weights = data.offsets, data.query_weights
+    offsets, weights = data.offsets, weights_or_ones(data)[1]
     if over == "documents":
-        offsets, weights = np.array([0, data.n_documents]), None
+        offsets, weights = np.array([0, data.n_documents]), np.ones(1)
     # Kendall's τ, for which a pair of documents tied in both is ordered the same way, follows from the shares.
     correlation = spearman if similarity == "spearman" else lambda X: 2.0 * concordance(X) - 1.0
     return mean_absolute(data.X64, offsets, correlation, weights).round(CORRELATION_DIGITS)
@@ -366,9 +364,8 @@ class HCAS(RelevanceFilter):
         distances = np.clip(1.0 - similarity[np.triu_indices(n_features, 1)], 0.0, None)
         rank = np.empty(n_features, np.int64)
         rank[np.argsort(-relevance, kind="stable")] = np.arange(n_features)
-        best = list(
-            range(n_features)
-        )  # the most relevant feature of each cluster, single features first
+        # The most relevant feature of each cluster, single features first.
+        best = [*range(n_features)]
         order: list[int] = []
         for a, b in linkage(distances, self.linkage)[:, :2].astype(np.int64):
             winner, loser = sorted((best[a], best[b]), key=rank.__getitem__)

@@ -30,7 +30,7 @@ from moerank.rankers import (
 from moerank.rankers.base import Grid, MetricOrNone, quality_of
 from moerank.rankers.model import Forest, Tree
 from moerank.scikit_learn import check_is_fitted, clone
-from moerank.selectors.filter import ByPermutation, Filter
+from moerank.selectors.filter import ByPermutation, Filter, with_features
 
 if TYPE_CHECKING:
     from lightgbm import Booster
@@ -77,21 +77,17 @@ class LambdaMARTFilter(Filter):
         super()._arrange(train, validation)
         if self.ranker is None:
             mask = self._first_features(np.array([self.n_features_to_select]))[0]
-            held_out = None if validation is None else validation.with_features(mask)
-            self._served = self._stopped(train.with_features(mask), held_out)
+            self._served = self._stopped(*with_features(mask, train, validation))
             self.n_trees_ = self._served.n_trees
 
     def _trees(self) -> LambdaMART:
         return LambdaMART(self.n_trees, self.learning_rate, self.n_leaves, self.min_leaf)
 
     def _stopped(self, train: RankingData, validation: RankingData | None) -> LambdaMART:
-        """Return a LambdaMART trained with the number of trees that the validation data choose, or with all."""
-        trees = self._trees()
-        return (
-            trees._learn(train)
-            if validation is None
-            else trees.stopped(train, validation, self.tuning)
-        )
+        """Return a trained LambdaMART; the validation data, if any, choose the number of trees."""
+        if validation is None:
+            return self._trees()._learn(train)
+        return self._trees().stopped(train, validation, self.tuning)
 
     def _chosen_ranker(self) -> Any:
         return self._served if self.ranker is None else self.ranker
@@ -161,9 +157,8 @@ class LambdaMARTGain(LambdaMARTFilter):
     """
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:
-        return np.argsort(
-            -self._stopped(train, validation).booster_.feature_importance("gain"), kind="stable"
-        )
+        gain = self._stopped(train, validation).booster_.feature_importance("gain")
+        return np.argsort(-gain, kind="stable")
 
 
 class LambdaMARTRFE(LambdaMARTFilter):
@@ -215,9 +210,8 @@ class LambdaMARTRFE(LambdaMARTFilter):
         dropped: list[int] = []
         for size in sizes_by_dropping(train.n_features, self.drop)[-2::-1]:
             mask = np.isin(np.arange(train.n_features), remaining)
-            part = train.with_features(mask)
-            held_out = None if validation is None else validation.with_features(mask)
-            gain = self._stopped(part, held_out).booster_.feature_importance("gain")
+            trees = self._stopped(*with_features(mask, train, validation))
+            gain = trees.booster_.feature_importance("gain")
             ranked = remaining[np.argsort(-gain, kind="stable")]
             dropped = [*ranked[size:].tolist(), *dropped]
             remaining = np.sort(ranked[:size])

@@ -24,7 +24,7 @@ from moerank.data import UNSCALED, FittedScaling, RankingData, Scaling, remember
 from moerank.kernels.algebra import VECTOR_WIDTH
 from moerank.kernels.step_tables import Codes, add_counts, add_to_groups, subtract_squares
 from moerank.training.masks import Masks
-from moerank.training.pair_moments import PairMoments, ones_without, weights_of_runs
+from moerank.training.pair_moments import PairMoments, weights_of_runs, weights_or_ones
 
 # Maximum number of thresholds of a feature, because a bin takes one byte.
 MAX_BINS = 255
@@ -72,10 +72,10 @@ def thresholds(column: ArrayLike, n_bins: int, single_values: ArrayLike | None =
         position = np.unique(np.searchsorted(candidates, targets))
         candidates = candidates[position[position < len(candidates)]]
     rows = np.stack([candidates, candidates + 1])
-    return between(ordered[rows], single_values[rows])
+    return middles(ordered[rows], single_values[rows])
 
 
-def between(values: Floats, single_values: Floats) -> Vector:
+def middles(values: Floats, single_values: Floats) -> Vector:
     """Return the middle of each pair of values, shape (2, n); it separates them in single precision, too.
 
     The values differ in single precision. The middle is a number of single precision where one is between them, so that
@@ -162,7 +162,7 @@ def step_moments(data: RankingData, bins: Bins, masks: Masks) -> PairMoments:
     labels of all queries. Besides the bins only a block of documents is in memory.
     """
     return data.remember(
-        ("step moments", bins, masks.of_all), lambda: _step_moments(data, bins, masks)
+        ("step moments", bins, masks.shared_key), lambda: _step_moments(data, bins, masks)
     )
 
 
@@ -201,8 +201,7 @@ class _PairWeights:
     @classmethod
     def of(cls, data: RankingData, masks: Masks) -> Self:
         """Return the weights for the pairs among the documents, or the queries, of the masks."""
-        document = ones_without(data.document_weights, data.n_documents)
-        query = ones_without(data.query_weights, data.n_queries)
+        document, query = weights_or_ones(data)
         document_mask, query_mask = masks.of_unit("document"), masks.of_unit("query")
         if document_mask is not None:
             document = document * document_mask[0]

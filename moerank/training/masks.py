@@ -24,8 +24,8 @@ class Masks:
     unit_rows: Array | None = None  # (n_individuals, n_units), packed if the units are pairs
 
     @property
-    def of_all(self) -> Hashable:
-        """The key of the shared units under which results are remembered."""
+    def shared_key(self) -> Hashable:
+        """The shared units in a form that can be hashed, as results are remembered with them."""
         return None if self.shared is None else (self.unit, np.packbits(self.shared).tobytes())
 
     @property
@@ -39,7 +39,7 @@ class Masks:
         return replace(self, features=self.features[rows], unit_rows=unit_rows)
 
     def of_unit(self, unit: Unit) -> Mask | None:
-        """Return the mask of these units, one row per individual or one for all; None if others are chosen, or all."""
+        """Return the mask of these units, one row per individual or one for all; None if they choose none."""
         if unit != self.unit:
             return None
         return self.unit_rows if self.shared is None else self.shared[None]

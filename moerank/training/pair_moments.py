@@ -158,17 +158,21 @@ def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, float]:
 
 def _weight_of_pairs(data: RankingData) -> Vector:
     """Return Σ v_q u_i u_j over the pairs of each query, shape (n_queries,)."""
-    u = ones_without(data.document_weights, data.n_documents)
+    u, v = weights_or_ones(data)
     runs = data.label_runs
     weight = np.bincount(runs.run, u, len(runs.n_worse))
     total = np.add.reduceat(weight, runs.query_begin[:-1])
     squares = np.add.reduceat(weight**2, runs.query_begin[:-1])
-    return ones_without(data.query_weights, data.n_queries) * (total**2 - squares) / 2.0
+    return v * (total**2 - squares) / 2.0
 
 
-def ones_without(weights: Vector | None, size: int) -> Vector:
-    """Return the weights, or ones without any, shape (size,)."""
-    return np.ones(size) if weights is None else weights
+def weights_or_ones(data: RankingData) -> tuple[Vector, Vector]:
+    """Return the weights of the documents and of the queries, which are ones if the data have none."""
+    documents, queries = data.document_weights, data.query_weights
+    return (
+        np.ones(data.n_documents) if documents is None else documents,
+        np.ones(data.n_queries) if queries is None else queries,
+    )
 
 
 def _size(data: RankingData) -> tuple[FloatType, int]:
@@ -262,11 +266,12 @@ def _block(data: RankingData, begin: int, end: int) -> tuple[slice, Integers]:
 def _weighted_rows(data: RankingData, begin: int, end: int) -> tuple[Matrix, Vector, Vector]:
     """Return features minus their weighted means, the document weights, and the square roots of the query weights."""
     rows, offsets = _block(data, begin, end)
-    u = ones_without(data.document_weights, data.n_documents)[rows]
+    document_weights, query_weights = weights_or_ones(data)
+    u = document_weights[rows]
     X = data.X[rows].astype(np.float64)
     sums = np.add.reduceat(u[:, None] * X, offsets[:-1], axis=0)
     means = sums / np.add.reduceat(u, offsets[:-1])[:, None]
-    root = np.sqrt(ones_without(data.query_weights, data.n_queries)[begin:end])
+    root = np.sqrt(query_weights[begin:end])
     return X - np.repeat(means, np.diff(offsets), axis=0), u, root
 
 

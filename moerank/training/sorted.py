@@ -17,7 +17,7 @@ from moerank.kernels.threads import one_blas_thread
 
 Inner: TypeAlias = Callable[[Vector, Vector], float]
 
-# Shares of the decrease that the quadratic model predicts: a step is taken from the first, and good from the last.
+# Shares of the predicted decrease: a step above the first is taken, and the others decide on the next radius.
 SUFFICIENT, FAIR, GOOD = 1e-4, 0.25, 0.75
 # Multiples of the radius, or of the length of the step, for the next radius.
 SHRINK, HALVE, GROW = 0.25, 0.5, 4.0
@@ -240,7 +240,7 @@ def _conjugate_gradients(
 
 
 def _to_the_edge(step: Vector, direction: Vector, radius: float, inner: Inner) -> float:
-    """Return t ≥ 0 with ‖step + t · direction‖ = radius; the root that does not cancel."""
+    """Return t ≥ 0 with ‖step + t · direction‖ = radius, by the formula without cancellation."""
     a, b, c = inner(direction, direction), inner(step, direction), radius**2 - inner(step, step)
     root = np.sqrt(b * b + a * max(c, 0.0))
     return float(max(c, 0.0) / (b + root) if b >= 0 else (root - b) / a)

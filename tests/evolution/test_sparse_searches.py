@@ -443,7 +443,7 @@ def test_a_child_that_equals_a_member_is_changed():
 def test_a_one_and_a_zero_are_flipped_where_there_are_such():
     algorithm = started()
     X = np.repeat(strings("110000", "111111"), 600, axis=0)
-    flipped = algorithm._one_and_zero_flipped(X)
+    flipped = algorithm._flip_one_and_zero(X)
     assert (flipped[:600].sum(axis=1) == 2).all()
     assert ((flipped ^ X)[:600].sum(axis=1) == 2).all()
     assert (flipped[600:].sum(axis=1) == 5).all()
@@ -475,11 +475,11 @@ def test_weights_follow_the_widest_angles_that_are_new():
     # The front is (0.1, 0.9), (0.2, 0.5), (0.4, 0.4), (0.5, 0.35), (0.9, 0.1); seen from (0.1, 0.1) it stands at
     # 90°, 76°, 45°, 32° and 0°. The gaps are 14°, 31°, 13° and 32° wide, their midpoints (0.15, 0.7), (0.3, 0.45),
     # (0.45, 0.375) and (0.7, 0.225), and a = 0.6/0.725, 0.2/0.55, 0.05/0.65, 0.35/0.625.
-    algorithm._weigh_anew(f)
+    algorithm._change_weights(f)
     assert algorithm.weights.tolist() == [0.83, 0.36]
-    algorithm._weigh_anew(f)
+    algorithm._change_weights(f)
     assert algorithm.weights.tolist() == [0.08, 0.56]
-    algorithm._weigh_anew(f)
+    algorithm._change_weights(f)
     assert algorithm.weights.tolist() == [0.83, 0.36]
 
 
@@ -488,10 +488,10 @@ def test_where_no_gap_is_new_the_weights_are_random():
     f = np.column_stack((X.mean(axis=1), errors))
     first, second = (standing(8, X, errors, front=[0, 1, 2], sums=[[0], [1]], seed=seed) for seed in (1, 2))
     for algorithm in (first, second):
-        algorithm._weigh_anew(f)
+        algorithm._change_weights(f)
         assert algorithm.weights[0] == 0.38  # (0.375, 0.7) seen from (0.25, 0.5)
     assert first.weights[1] != second.weights[1]
-    first._weigh_anew(f)
+    first._change_weights(f)
     assert first.weights[0] != 0.38
     assert (first.weights == first.weights.round(2)).all()
 

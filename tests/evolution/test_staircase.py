@@ -232,7 +232,7 @@ def test_a_stale_search_begins_anew_then_unites_and_goes_on():
 def test_uniting_lets_both_populations_survive():
     algorithm = placed(Staircase(400), strings("110", "100"), [[2, 0.5], [1, 0.6]])
     algorithm.gap = np.zeros(2)
-    anew = algorithm._begin_anew()
+    anew = algorithm._restart()
     assert len(anew) == 100
     assert len(algorithm.X) == len(algorithm.F) == len(algorithm.pop) == 0
     other = placed(Staircase(), strings("001", "111"), [[1, 0.7], [3, 0.1]])

@@ -273,7 +273,7 @@ def objective(chosen, s, e, c):
 def problem(seed, n=12):
     rng = np.random.default_rng(seed)
     data = RankingData(rng.normal(size=(60, n)) @ rng.normal(size=(n, n)), rng.integers(0, 3, 60), np.arange(60) // 15)
-    return rng.random(n), mean_absolute(data.X, data.offsets, concordance)
+    return rng.random(n), mean_absolute(data.X, data.offsets, concordance, np.ones(data.n_queries))
 
 
 @pytest.mark.parametrize("c", [0.0, 0.01, 0.1, 1.0])
@@ -298,7 +298,7 @@ def test_concordance_equals_the_comparison_of_all_pairs(n_levels):
         i, j = np.triu_indices(end - begin, 1)
         signs = np.sign(X[begin:end][i] - X[begin:end][j])
         shares.append(np.mean(1.0 - np.abs(signs[:, :, None] - signs[:, None, :]) / 2.0, axis=0))
-    share = mean_absolute(X, offsets, concordance)
+    share = mean_absolute(X, offsets, concordance, np.ones(len(offsets) - 1))
     np.testing.assert_allclose(share, np.mean(shares, axis=0), rtol=1e-13)
     assert share[2, 6] == 1.0
 
@@ -335,7 +335,7 @@ def test_parts_are_put_together_as_documented(data, importance):
     s = values.max(axis=0)
     s = (s - s.min()) / (s.max() - s.min())
     turned = RankingData(data.X * np.where(values[0] >= values[1], 1, -1), data.y, data.qid)
-    e = mean_absolute(turned.X, turned.offsets, concordance)
+    e = mean_absolute(turned.X, turned.offsets, concordance, np.ones(turned.n_queries))
     selector = GAS(3, None, 0.2, importance, NDCG(5)).fit(data.X, data.y, qid=data.qid)
     assert selector.order_.tolist() == greedy_order(s, e, 0.2).tolist()
 

@@ -161,7 +161,7 @@ def one_by_one(data, metric, restarts, tolerance):
 @pytest.mark.parametrize(("n_features", "restarts"), [(1, 5), (2, 1), (3, 5), (4, 2)])
 def test_equals_the_search_one_candidate_at_a_time(metric, n_features, restarts):
     data = make(n_features, n_features)
-    weights, value = coordinate_ascent(data, metric, None, restarts, 0.001)
+    weights, value = coordinate_ascent(data, metric, range(data.n_features), restarts, 0.001)
     expected, expected_value = one_by_one(data, metric, restarts, 0.001)
     np.testing.assert_allclose(weights, expected, rtol=1e-9)
     assert value == pytest.approx(expected_value, abs=1e-14)
