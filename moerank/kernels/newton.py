@@ -170,7 +170,6 @@ def newton_lanes(
     B: Matrix,
     rhs: Vector,
     start: Matrix,
-    start_scores: Floats,
     C: float,
     margin: float,
     shift: Floats,
@@ -189,7 +188,6 @@ def newton_lanes(
     feature_mask : (lanes, n_features); at least one feature per lane
     B, rhs : (n_features, n_features) and (n_features,), the quadratic model
     start : (lanes, n_features), or no rows to start from the minimum of the model
-    start_scores : (n_documents,), the scores of all lanes at the start, before the shift, or empty to compute them
     shift : (n_documents,), or empty for 0
     tolerance : see `advance_newton`
     """
@@ -214,20 +212,13 @@ def newton_lanes(
     sums, pulled = np.empty((n_features, lanes)), np.empty((lanes, n_features))
     slack_sum, active = np.empty(lanes), np.empty_like(words)
     slack = np.empty(lanes)
-    is_start = len(start_scores) > 0
     while state.task.any():
         served = state.task == CURVATURE
         curving = served.any()
         if not curving:  # every lane that is not idle begins a Newton step
             served = state.task == RESIDUALS
-        if is_start:
-            for i in range(len(X)):
-                for lane in range(lanes):
-                    scores[i, lane] = start_scores[i]
-        else:
-            pair_pass.transpose(state.direction if curving else W, weights)
-            pair_pass.project(X, weights, features, scores)
-        is_start = False
+        pair_pass.transpose(state.direction if curving else W, weights)
+        pair_pass.project(X, weights, features, scores)
         if curving:
             pair_pass.curvature_pass(pairs, active, scores, documents)
         else:

@@ -193,7 +193,6 @@ class ListedPairs:
         self.X_lanes = self.X.astype(np.float32)  # in the precision of the passes of a population
         self._varies: Mask = np.any(self.X, axis=0)  # features that are not constant in every query
         self._models: dict[tuple[PairLoss, float], PairModel] = {}
-        self._scores: dict[PairModel, NDArray[np.float32]] = {}
         self.shift: Matrix = target.per_label * data.y[rows]
 
     @classmethod
@@ -247,8 +246,6 @@ class ListedPairs:
         W: Matrix = np.empty(masks.features.shape)
         converged: Mask = np.empty(len(W), bool)
         feature_mask = masks.features & self._varies  # the weight of other features is always 0
-        share_start = start is None and bool((feature_mask == self._varies).all())
-        start_scores = self._start_scores(model) if share_start else np.empty(0, np.float32)
         shift = self.shift.astype(np.float32) if self.shift.any() else np.empty(0, np.float32)
         for rows, words, counts in self._groups(masks, np.float32):
             origin = np.zeros((0, W.shape[1])) if start is None else _fill_up(start[rows], _SINGLE)
@@ -256,7 +253,7 @@ class ListedPairs:
             lane_mask = _fill_up(feature_mask[rows], _SINGLE)
             newton.newton_lanes(
                 tuple(state), self.X_lanes, self.pairs.groups, words, counts, lane_mask,
-                model.B, model.rhs, origin, start_scores, model.C,
+                model.B, model.rhs, origin, model.C,
                 self.target.margin, shift, model.loss.one_sided, tolerance,
             )  # fmt: skip
             n = len(W[rows])
@@ -343,17 +340,6 @@ class ListedPairs:
                 counts = n_ones(packed)
                 pack_lanes(packed, words)
             yield rows, words[: len(self)], counts
-
-    def _start_scores(self, model: PairModel) -> NDArray[np.float32]:
-        """Return the scores (n_documents,) at the minimum of the model with all features, as a pass computes them."""
-        if model not in self._scores:
-            w = np.empty(len(self._varies))
-            solve(factorise(model.B, self._varies[None])[0], self._varies, model.rhs, w)
-            scores = np.empty((len(self.X), _SINGLE), np.float32)
-            weights = np.repeat(w.astype(np.float32)[:, None], _SINGLE, axis=1)
-            project(self.X_lanes, weights, np.flatnonzero(self._varies), scores)
-            self._scores[model] = scores[:, 0].copy()
-        return self._scores[model]
 
     def residuals(self, w: Matrix, loss: PairLoss) -> tuple[float, Matrix, NDArray[np.uint8]]:
         """Return Σ ℓ, Σ ½ ℓ′ (xᵢ − xⱼ) and the active pairs (all bits of a word set or none) at `w`."""
