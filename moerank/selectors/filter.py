@@ -28,7 +28,7 @@ from moerank.rankers.model import Forest
 from moerank.scikit_learn import check_is_fitted, clone
 
 
-def with_features(
+def parts_with_features(
     mask: Mask, train: RankingData, validation: RankingData | None
 ) -> tuple[RankingData, RankingData | None]:
     """Return training data and validation data, if any, with these features alone."""
@@ -136,7 +136,7 @@ class Filter(Selection):
 
     def _arrangement(self, train: RankingData, validation: RankingData | None) -> Any:
         """Return what depends on neither the size nor the ranker: the columns that vary, best first."""
-        order = self._order(*with_features(self.varying_, train, validation))
+        order = self._order(*parts_with_features(self.varying_, train, validation))
         return np.flatnonzero(self.varying_)[order]
 
     def _train_first(self, train: RankingData, sizes: Integers) -> tuple[Mask, Population]:

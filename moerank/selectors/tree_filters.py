@@ -30,7 +30,7 @@ from moerank.rankers import (
 from moerank.rankers.base import Grid, MetricOrNone, quality_of
 from moerank.rankers.model import Forest, Tree
 from moerank.scikit_learn import check_is_fitted, clone
-from moerank.selectors.filter import ByPermutation, Filter, with_features
+from moerank.selectors.filter import ByPermutation, Filter, parts_with_features
 
 if TYPE_CHECKING:
     from lightgbm import Booster
@@ -77,7 +77,7 @@ class LambdaMARTFilter(Filter):
         super()._arrange(train, validation)
         if self.ranker is None:
             mask = self._first_features(np.array([self.n_features_to_select]))[0]
-            self._served = self._stopped(*with_features(mask, train, validation))
+            self._served = self._stopped(*parts_with_features(mask, train, validation))
             self.n_trees_ = self._served.n_trees
 
     def _trees(self) -> LambdaMART:
@@ -210,7 +210,7 @@ class LambdaMARTRFE(LambdaMARTFilter):
         dropped: list[int] = []
         for size in sizes_by_dropping(train.n_features, self.drop)[-2::-1]:
             mask = np.isin(np.arange(train.n_features), remaining)
-            trees = self._stopped(*with_features(mask, train, validation))
+            trees = self._stopped(*parts_with_features(mask, train, validation))
             gain = trees.booster_.feature_importance("gain")
             ranked = remaining[np.argsort(-gain, kind="stable")]
             dropped = [*ranked[size:].tolist(), *dropped]
