@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # every command loads this file, and some do without pydantic
 
 Parameters: TypeAlias = dict[str, Any]  # by name
 
-ROOM = 16.0  # GiB that one table may take, unless the user says otherwise
+MAX_GIB = 16.0  # GiB that one table may take, unless the user says otherwise
 
 
 def check_positive(*, or_none: bool = False, **parameters: object) -> None:
@@ -101,7 +101,7 @@ def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -
 def check_room(what: str, n_bytes: int) -> None:
     """Raise a ValueError if a table needs more memory than the limit, before the table is made.
 
-    The limit is `ROOM` GiB, or the number of GiB in the environment variable ``MOERANK_MEMORY``.
+    The limit is `MAX_GIB` GiB, or the number of GiB in the environment variable ``MOERANK_MEMORY``.
 
     >>> check_room("a population of 1,000,000,000 individuals", 2**40)
     Traceback (most recent call last):
@@ -134,15 +134,15 @@ def check_square(n_features: int, n_tables: int = 1) -> None:
 
 
 def cap_workers(workers: int) -> int:
-    """Return a number of threads or processes, but at most four per processor, because more save no time."""
+    """Return the number of threads or processes, limited to four per processor, because more save no time."""
     if workers == 1:  # counting the processors takes as long as a small batch
         return 1
     return min(workers, 4 * (os.cpu_count() or 1))
 
 
 def memory_limit() -> int:
-    """Return the limit on the size of one table, in bytes: `ROOM` GiB, or the value of ``MOERANK_MEMORY`` in GiB."""
-    text = os.environ.get("MOERANK_MEMORY") or ROOM
+    """Return the limit on the size of one table, in bytes: `MAX_GIB` GiB, or the value of ``MOERANK_MEMORY`` in GiB."""
+    text = os.environ.get("MOERANK_MEMORY") or MAX_GIB
     try:
         return int(float(text) * 2**30)
     except (ValueError, OverflowError):
@@ -152,7 +152,7 @@ def memory_limit() -> int:
 
 
 def check_switch(**parameters: object) -> None:
-    """Raise a ValueError unless each parameter is True or False: to Python, a text such as "no" is true."""
+    """Raise a ValueError unless each parameter is True or False, because Python takes a text such as "no" for true."""
     for name, value in parameters.items():
         require_switch(name, value)
 
@@ -218,7 +218,7 @@ def check_fields(values: Any) -> None:
 
 @cache
 def _constraints(kind: Any) -> dict[Callable[..., None], list[str]]:
-    """Return the names of the fields that each check concerns."""
+    """Return the names of the fields that each check applies to."""
     hints = get_type_hints(kind, include_extras=True)
     names: dict[Callable[..., None], list[str]] = {}
     for field in fields(kind):
@@ -270,7 +270,7 @@ def toml_value(value: object) -> str:
 
 
 def unknown(kind: str, name: str, names: Iterable[str]) -> str:
-    """Return the message that `name` is no `kind`; it suggests the nearest of `names`, or lists them all.
+    """Return the message for an unknown `name` of a `kind`; it suggests the nearest of `names`, or lists them all.
 
     >>> unknown("algorithm", "nsga", ["nsga2", "spea2"])
     "unknown algorithm 'nsga'; did you mean 'nsga2'?"

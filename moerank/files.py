@@ -1,4 +1,4 @@
-"""Files that appear only when complete, and are read without trust; folders that are tested before the work starts."""
+"""Write files atomically, read files of unknown origin safely, and check folders before the work starts."""
 
 import errno
 import json
@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 
 FULL = (errno.ENOSPC, errno.EDQUOT)  # error numbers of a full disk and of an exhausted quota
 
-LONGEST_NAME = 60  # maximum length of the temporary name of a file of a run or a study
+MAX_NAME_LENGTH = 60  # maximum length of the temporary name of a file of a run or a study
 
 
 def cannot_write(what: object, error: OSError) -> OSError:
@@ -28,7 +28,7 @@ def cannot_write(what: object, error: OSError) -> OSError:
 
 @contextmanager
 def writing(what: object) -> Iterator[None]:
-    """Turn an OSError into one that names what cannot be written, and the remedy."""
+    """Turn an OSError into one that names the file or folder, the reason and the remedy."""
     try:
         yield
     except OSError as error:
@@ -46,7 +46,7 @@ def prepare_folder(folder: Path) -> None:
     """Make a folder for results, and check that files with names as long as theirs can be written there."""
     with writing(f"results to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-        prefix = "x" * (LONGEST_NAME - 8)  # tempfile adds eight characters
+        prefix = "x" * (MAX_NAME_LENGTH - 8)  # tempfile adds eight characters
         tempfile.NamedTemporaryFile(dir=folder, prefix=prefix).close()
 
 
@@ -107,7 +107,7 @@ def escape_formula(value: Value) -> Value | str:
 def is_private(folder: Path) -> bool:
     """Return whether a path is a folder, not a link, that the user or root owns and nobody else may write to.
 
-    Windows has other rights than owners and modes, so any folder passes there.
+    Windows has no owners and modes, so any folder passes there.
     """
     status = folder.lstat()
     if not hasattr(os, "geteuid"):

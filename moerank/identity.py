@@ -1,4 +1,4 @@
-"""The identity of a value, which is the same in every process: what memos, cells of studies and caches compare."""
+"""Identities of values, which are equal in every process; memos, cells of studies and caches compare them."""
 
 import inspect
 import json
@@ -117,7 +117,8 @@ def _identify_code(value: Any, where: str) -> Any:
         isinstance(value, FunctionType) or value.__module__ == "__main__"
     ):
         raise ValueError(
-            f"{where}: the source text of {name} cannot be read; move it to a file, or set {name}.version"
+            f"{where}: the source text of {name} cannot be read; "
+            f"move it to a file, or set {name}.version"
         )
     if isinstance(value, FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
@@ -128,7 +129,7 @@ def _identify_code(value: Any, where: str) -> Any:
 
 
 def _source_digests(value: Any) -> dict[str, str]:
-    """Return digests of the source texts of the user's own that a function or class reaches by the names in them."""
+    """Return digests of the user's source texts that a function or class reaches through the names in them."""
     home = inspect.getmodule(value)
     digests: dict[str, str] = {}
     waiting = {value.__qualname__: value}
@@ -140,19 +141,19 @@ def _source_digests(value: Any) -> dict[str, str]:
             continue
         digests[name] = digest(text)
         module = code if inspect.ismodule(code) else home
-        for name, used in _named(text, module):
-            origin = inspect.getmodule(used)
+        for name, reference in _references(text, module):
+            origin = inspect.getmodule(reference)
             if origin is None or not _is_own(origin):
                 continue
-            if origin is not home:  # all of another module counts
-                name, used = origin.__name__, origin
+            if origin is not home:  # the whole text of another module counts
+                name, reference = origin.__name__, origin
             if name not in digests:
-                waiting[name] = used
+                waiting[name] = reference
     return digests
 
 
-def _named(text: str, module: ModuleType | None) -> Iterator[tuple[str, object]]:
-    """Yield what a text in a module names: variables of the module, and modules that it imports from."""
+def _references(text: str, module: ModuleType | None) -> Iterator[tuple[str, object]]:
+    """Yield the variables of a module that a text in it names, and the modules that the text imports from."""
     if module is None:
         return
     for name in vars(module).keys() & re.findall(r"\w+", text):
@@ -162,7 +163,7 @@ def _named(text: str, module: ModuleType | None) -> Iterator[tuple[str, object]]
 
 
 def _is_own(module: ModuleType) -> bool:
-    """Return whether a module is the user's, rather than of Python, of moerank or of an installed package."""
+    """Return whether a module is the user's, and not part of Python, of moerank or of an installed package."""
     package = module.__name__.partition(".")[0]
     file = getattr(module, "__file__", None) or ""
     return package not in {"moerank", *sys.stdlib_module_names} and "-packages" not in file

@@ -5,7 +5,7 @@ their mean; a query without a relevant document has the value 0. A document is r
 and equal scores rank in the order of the rows. Queries count by their weights. The weight of a document multiplies its
 gain in NDCG, MeanNDCG and Recall, also in the ideal ranking; the other metrics use the labels alone.
 
-Where LETOR's ``Eval-Score-3.0.pl`` and ``Eval-Score-4.0.pl`` differ (precision of short queries), we follow the later.
+Where LETOR's ``Eval-Score-3.0.pl`` and ``Eval-Score-4.0.pl`` differ (precision of short queries), we follow 4.0.
 """
 
 from abc import ABC, abstractmethod
@@ -45,12 +45,12 @@ Convention = Literal["usual", "letor"]
 Discount = Literal["letor", "log2"]
 
 Plan = tuple[Array, ...]
-# About how many documents are scored together, so that the scores of a hundred rankers stay in the cache.
+# Approximate number of documents that are scored together, so that the scores of a hundred rankers stay in the cache.
 SCORED_BLOCK = 4096
 # The largest label y for which 2^y fits a 64-bit integer; a larger number is no grade of relevance.
 LARGEST_EXP2_LABEL = 62
-# How far rounding may bring a value of a metric beyond 0 and 1.
-SLACK = 1e-9
+# Tolerance for values of a metric that rounding brings beyond 0 and 1.
+VALUE_TOLERANCE = 1e-9
 
 
 class Metric(ABC):
@@ -111,7 +111,7 @@ class Metric(ABC):
     def _in_bounds(self, data: RankingData, scores: Matrix) -> Matrix:
         """Return `values`, and refuse those that are not between 0 and 1."""
         values = self.values(data, scores)
-        if len(outside := np.argwhere(~(np.abs(values - 0.5) <= 0.5 + SLACK))):
+        if len(outside := np.argwhere(~(np.abs(values - 0.5) <= 0.5 + VALUE_TOLERANCE))):
             query, individual = outside[0]
             qid = data.qid[data.offsets[query]]
             raise ValueError(
@@ -170,11 +170,11 @@ class Metric(ABC):
         from sklearn.metrics import make_scorer
 
         with config_context(enable_metadata_routing=True):
-            return make_scorer(self._of_labels, response_method="predict").set_score_request(
+            return make_scorer(self._score_labels, response_method="predict").set_score_request(
                 qid=True
             )
 
-    def _of_labels(
+    def _score_labels(
         self, y_true: ArrayLike, y_pred: ArrayLike, *, qid: ArrayLike | None = None
     ) -> float:
         if qid is None:
@@ -251,7 +251,7 @@ class _CountedMetric(Metric):
         return self._kernel(read_only(scores), data.offsets, *self._plan_of(data))
 
     def _in_bounds(self, data: RankingData, scores: Matrix) -> Matrix:
-        return self.values(data, scores)  # within them by definition
+        return self.values(data, scores)  # between 0 and 1 by definition
 
     def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         # The kernels that count up to rank 16 compute gains only.
@@ -350,7 +350,7 @@ class MeanNDCG(_CountedMetric):
 
 
 class Precision(_CountedMetric):
-    """Share of relevant documents among the first k.
+    """Fraction of the first k documents that are relevant.
 
     The divisor is always k, as in LETOR 4.0: ranks that a short query does not have count as irrelevant. (In the script
     of LETOR 3.0 such a query has the value 0.)
@@ -397,7 +397,7 @@ class MAP(_CountedMetric):
 
 
 class Recall(_CountedMetric):
-    """Share of a query's relevant documents that are among the first k; 0 for a query without a relevant document.
+    """Fraction of a query's relevant documents that are among the first k; 0 for a query without a relevant document.
 
     Parameters
     ----------
@@ -475,7 +475,7 @@ class MRR(_Cascade):
 
 
 class Hit(_Cascade):
-    """Share of the queries with a relevant document among the first k.
+    """Fraction of the queries with a relevant document among the first k.
 
     Parameters
     ----------
@@ -539,19 +539,21 @@ class ERR(_Cascade):
         return _queries_with_relevant_documents(data), stops
 
 
-MAX_INDIFFERENT = 0.2  # share of queries that cannot differ above which a run reports them
+MAX_UNINFORMATIVE = 0.2  # fraction of uninformative queries above which a run reports them
 
 
 def check_differing(metric: Metric, data: RankingData) -> str:
-    """Return a remark if more than a fifth of the queries cannot differ, see `Metric.can_differ`; else an empty text.
+    """Return a remark if more than a fifth of the queries are uninformative; else an empty text.
 
-    Raises a ValueError if no query can differ, because every ranker then has the same value.
+    A query is informative if its value depends on the order of its documents, see `Metric.can_differ`.
+
+    Raises a ValueError if no query is informative, because every ranker then has the same value.
     """
     usual = NDCG(metric.k, metric.gain) if isinstance(metric, NDCG) else metric
     n_queries = data.n_queries
     n_differing = int(metric.can_differ(data).sum())
     n_usual = int(usual.can_differ(data).sum())
-    if n_differing >= (1 - MAX_INDIFFERENT) * n_queries:
+    if n_differing >= (1 - MAX_UNINFORMATIVE) * n_queries:
         return ""
     reason = "where all labels are equal"
     if n_usual > n_differing:
@@ -622,7 +624,7 @@ def make_metric(name: str, **conventions: str) -> Metric:
 def as_metric(
     value: Metric | str | None, default: Metric | None = None, *, name: str = "metric"
 ) -> Metric:
-    """Return the metric for an argument: a Metric, a name as in `make_metric`, or None for the default.
+    """Return the metric of an argument: a Metric, a name as in `make_metric`, or None for the default.
 
     Anything else is a ValueError that names the argument.
 

@@ -48,7 +48,7 @@ def paired_differences(values: ArrayLike, reference: ArrayLike) -> Vector:
 
 
 def select_differing(differences: Array, can_differ: Mask, weights: Vector | None = None) -> Array:
-    """Return the differences (n_queries, …) of the queries that can differ, scaled so that their mean is weighted.
+    """Return the differences (n_queries, …) of the informative queries, scaled so that their mean is weighted.
 
     `differences` are multiplied by the weights of the queries over the mean weight of all queries.
 
@@ -63,7 +63,7 @@ def select_differing(differences: Array, can_differ: Mask, weights: Vector | Non
 def hypervolume(
     front: ArrayLike, reference: Sequence[float], ideal: Sequence[float] | None = None
 ) -> float:
-    """Return the share of the box between `ideal` and `reference` that a front dominates.
+    """Return the fraction of the box between `ideal` and `reference` that a front dominates.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class PairedTest:
     difference, error : float
         Mean difference, and its standard error.
     wins, ties, losses : int
-        Queries on which the first is better, equal or worse.
+        Queries on which the first solver is better, equal or worse.
     p : float
         The p value of the paired t test; 1 if no query differs, and for a single query. Differences that are all equal
         have no variance, and n of them have the p value of the sign test, 2^(1 − n).
@@ -174,12 +174,12 @@ class PairedTest:
     p: float
 
 
-def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedTest:
+def compare_paired(values: ArrayLike, reference: ArrayLike) -> PairedTest:
     """Compare two solvers on the same queries, with the two-sided paired t test.
 
     Parameters
     ----------
-    first, second : array-like, shape (n_queries,)
+    values, reference : array-like, shape (n_queries,)
         Values of a metric; means over the seeds if there are several.
 
     References
@@ -192,7 +192,7 @@ def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedTest:
     >>> compare_paired([0.5, 0.7, 0.9, 0.2], [0.4, 0.7, 0.6, 0.3]).wins
     2
     """
-    d = paired_differences(first, second)
+    d = paired_differences(values, reference)
     difference, error = mean_and_error(d)
     if not _all_equal(d):
         p = float(2.0 * stdtr(len(d) - 1, -abs(difference) / error))
@@ -207,8 +207,8 @@ def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedTest:
 LEVEL = 0.05
 """Level of the tests."""
 
-FEWEST_QUERIES = 30
-"""With fewer queries that can differ, the verdict has no finding."""
+MIN_QUERIES = 30
+"""With fewer informative queries, the verdict has no finding."""
 
 GUARANTEE_LEVEL = 0.04
 """Level of the tests behind a guarantee of 95 %.
@@ -376,7 +376,7 @@ def queries_needed(differences: ArrayLike, margin: float, level: float = LEVEL) 
     if _all_equal(d):
         return None
     _, mean, deviation, skewness = moments(d)
-    n = SIZES[np.maximum(len(d), FEWEST_QUERIES - 1) < SIZES, None]
+    n = SIZES[np.maximum(len(d), MIN_QUERIES - 1) < SIZES, None]
     means = mean + ndtri(np.arange(0.005, 1, 0.01)) * deviation / np.sqrt(n)
     low, high = interval_ends(n, means, deviation, skewness, level)
     above, below = interval_ends(n, means, deviation, skewness, 2 * level)
@@ -386,7 +386,7 @@ def queries_needed(differences: ArrayLike, margin: float, level: float = LEVEL) 
 
 
 def level_of_each(differences: Matrix, level: float = 0.05, draws: int = 5_000) -> float:
-    """Return the level for each of several two-sided tests of means at which all of them hold together.
+    """Return the level of each of several two-sided tests of means at which all of them hold together.
 
     For many queries, the largest t statistic is distributed as that of the centred differences times Gaussian weights,
     however the columns depend on each other. So even the interval of the column that looks best contains its mean.
@@ -480,7 +480,7 @@ def largest_loss(differences: Vector) -> float:
 
 
 def _suffice_for_tests(differences: Vector) -> bool:
-    return len(differences) >= FEWEST_QUERIES and not _all_equal(differences)
+    return len(differences) >= MIN_QUERIES and not _all_equal(differences)
 
 
 # Largest number of differing pairs for which the signed-rank test is exact.
@@ -603,7 +603,7 @@ class RankTest:
     n_blocks: int
 
 
-FEWEST_BLOCKS = 10
+MIN_BLOCKS = 10
 """Number of data sets from which we test mean ranks.
 
 Demšar asks for more than about 10, which are independent of each other.

@@ -1,4 +1,4 @@
-"""The verdict on a selection: what the chosen ranker loses, compared with the same ranker on all features."""
+"""The verdict on a selection: the loss of the chosen ranker, compared with the same ranker on all features."""
 
 from html import escape
 from math import isfinite
@@ -26,9 +26,9 @@ MARGIN = 0.005
 class Verdict(BaseModel):
     """A selection compared with the same ranker on all allowed features, query by query.
 
-    A query can differ if its value of the metric depends on the order of its documents. It cannot if it has no
-    relevant document, or fewer documents than the metric needs. Such queries say nothing about rankers, and count in
-    `n_queries` alone.
+    A query is informative if its value of the metric depends on the order of its documents. A query without a relevant
+    document, or with fewer documents than the metric needs, is not. Such queries say nothing about rankers, and count
+    in `n_queries` alone.
 
     Attributes
     ----------
@@ -38,16 +38,16 @@ class Verdict(BaseModel):
     n_queries : int
         All queries of the part.
     differences : tuple of float
-        Metric of the selection minus that of the reference, for each query that can differ, times the weight of the
+        Metric of the selection minus that of the reference, for each informative query, times the weight of the
         query over the mean weight of these queries.
     n_features, n_allowed : int
         Number of features of the selection, and of the reference. Features that change no ranker do not count.
     margin : float
         Mean differences smaller than this do not matter.
     decision : {"none", "use", "try", "loss", "keep", "limits"}
-        What the validation queries say: use the selection; try it, as fewer than 30 of them can differ; use it at a
-        loss; keep all features; raise the limits, which allow no better set; or nothing, because no rule compared the
-        two, or no validation query can differ. Test queries never decide.
+        The decision of the validation queries: use the selection; try it, because fewer than 30 of them are
+        informative; use it although it ranks worse; keep all features; raise the limits, which allow no better set; or
+        none, because no rule compared the two, or no validation query is informative. Test queries never decide.
     advice : str
         The reason for the decision; may be empty.
     against : str
@@ -62,7 +62,7 @@ class Verdict(BaseModel):
 
     Notes
     -----
-    The tests and the interval are those of `moerank.statistics.p_above`. With fewer than 30 queries that can differ
+    The tests and the interval are those of `moerank.statistics.p_above`. With fewer than 30 informative queries
     there is no finding and no equivalence. ``tests/benchmarks/verdict.py`` simulates level, coverage and power.
     """
 
@@ -87,19 +87,19 @@ class Verdict(BaseModel):
 
     @property
     def n_differing(self) -> int:
-        """The number of queries that can differ."""
+        """The number of informative queries."""
         return len(self.differences)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def difference(self) -> float:
-        """The mean of the differences; 0 if no query can differ."""
+        """The mean of the differences; 0 if no query is informative."""
         return float(np.mean(self.differences)) if self.differences else 0.0
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def error(self) -> float | None:
-        """The standard error of the mean; None for fewer than two queries that can differ."""
+        """The standard error of the mean; None for fewer than two informative queries."""
         return statistics.mean_and_error(self.differences)[1] if self.n_differing > 1 else None
 
     @property
@@ -120,15 +120,15 @@ class Verdict(BaseModel):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def finding(self) -> Finding:
-        """The result of the test at `level`; "none" for fewer than 30 queries that can differ."""
-        if self.n_differing < statistics.FEWEST_QUERIES or self.p >= self.level:
+        """The result of the test at `level`; "none" for fewer than 30 informative queries."""
+        if self.n_differing < statistics.MIN_QUERIES or self.p >= self.level:
             return "none"
         return "loss" if self.difference < 0 else "gain"
 
     @property
     def equivalent(self) -> bool:
         """True if the tests reject every difference beyond the margin, at `level`."""
-        return self.n_differing >= statistics.FEWEST_QUERIES and self.p_equivalent < self.level
+        return self.n_differing >= statistics.MIN_QUERIES and self.p_equivalent < self.level
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -143,7 +143,7 @@ class Verdict(BaseModel):
 
     @property
     def headline(self) -> str:
-        """The decision in a few words. A loss that these queries detect takes the word "use" back."""
+        """The decision in a few words. If these queries detect a loss, the headline does not say "use"."""
         if self.no_better_than_chance:
             return f"{self._size}, not detectably better than a random order"
         if self.decision == "keep" or (
@@ -153,7 +153,7 @@ class Verdict(BaseModel):
         if self.decision == "limits":
             return "Raise the limits"
         if self.decision == "loss" or (self.finding == "loss" and not self.equivalent):
-            return f"{self._size}, at a loss"
+            return f"{self._size} rank worse"
         if self.decision in ("use", "try"):
             return f"{self.decision.capitalize()} {self._size}"
         return self._size
@@ -220,7 +220,7 @@ class Verdict(BaseModel):
 
         `other` is the verdict on the selection against the mean of random orders.
         """
-        suffices = other.n_differing >= statistics.FEWEST_QUERIES
+        suffices = other.n_differing >= statistics.MIN_QUERIES
         no_better = suffices and other.finding != "gain"
         return self.model_copy(update={"no_better_than_chance": no_better})
 
@@ -234,9 +234,10 @@ class Verdict(BaseModel):
     @property
     def counted(self) -> str:
         """The queries over which the difference is averaged, in words."""
-        queries = f"{self.n_queries:,} {self.part} quer{'y' if self.n_queries == 1 else 'ies'}"
-        all_differ = self.n_differing == self.n_queries
-        return queries if all_differ else f"the {self.n_differing:,} of {queries} that can differ"
+        if self.n_differing == self.n_queries:
+            return f"{self.n_queries:,} {self.part} quer{'y' if self.n_queries == 1 else 'ies'}"
+        queries = f"{self.part} quer{'y' if self.n_differing == 1 else 'ies'}"
+        return f"{self.n_differing:,} informative {queries} of {self.n_queries:,}"
 
     @property
     def _findings(self) -> str:
@@ -246,14 +247,14 @@ class Verdict(BaseModel):
             return f"a {self.finding} is detected{end}"
         if self.equivalent:
             return f"equivalent within {margin}"
-        if self.n_differing >= statistics.FEWEST_QUERIES and not any(self.differences):
+        if self.n_differing >= statistics.MIN_QUERIES and not any(self.differences):
             return "both rank all of them equally well, which says nothing about other queries"
         needed = statistics.queries_needed(self.differences, self.margin, self.level)
         if not needed:
             return "too few to tell"
-        # With those that cannot differ.
+        # Uninformative queries included.
         n_queries = float(f"{needed * self.n_queries / self.n_differing:.2g}")
-        return f"too few to tell; it takes about {n_queries:,.0f} {self.part} queries"
+        return f"too few to tell; about {n_queries:,.0f} {self.part} queries could"
 
 
 def judge(
@@ -278,7 +279,7 @@ def judge(
     part, metric, n_features, n_allowed, margin, **fields
         The other fields of a `Verdict`.
     can_differ : array-like of bool, shape (n_queries,), optional
-        The queries that can differ, see `Metric.can_differ`; by default all.
+        The informative queries, see `Metric.can_differ`; by default all.
     weights : ndarray, shape (n_queries,), optional
         The weights of the queries; by default all are equal.
 
@@ -286,7 +287,7 @@ def judge(
     --------
     >>> print(judge([0.50, 0.70, 0.61, 0.2], [0.52, 0.70, 0.60, 0.2], "test", "MAP", 6, 45).outcome)
     estimated loss .003 MAP (95 %: −.601 to .603) on 4 test queries:
-    too few to tell; it takes about 1,300 test queries
+    too few to tell; about 1,300 test queries could
     """
     differences = statistics.paired_differences(selection, reference)
     if can_differ is None:

@@ -177,7 +177,7 @@ def test_data_are_all_that_can_decide():
     assert len({known, *map(digest, others)}) == 1 + len(others)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CostsWithLatency(FeatureCosts):
     """A table of costs with a column that moerank does not know."""
 

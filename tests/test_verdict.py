@@ -127,7 +127,7 @@ def verdict(difference, spread, n=2000, **given):
             0.02,
             "estimated loss .001 NDCG@10 (95 %: −.001 to .003) on 2,000 test queries: equivalent within .005",
         ),
-        (-0.002, 0.1, "on 2,000 test queries: too few to tell; it takes about 3,900 test queries"),
+        (-0.002, 0.1, "on 2,000 test queries: too few to tell; about 3,900 test queries could"),
         (0.0, 0.0, "on 2,000 test queries: both rank all of them equally well, which says nothing about other queries"),
         (-0.002, 0.01, "on 2,000 test queries: a loss is detected, and it lies within .005"),
     ],
@@ -143,12 +143,12 @@ def test_the_sentence_says_what_the_tests_show(difference, spread, words):
     ("decision", "difference", "advice", "headline", "sentence", "title"),
     [
         ("use", -0.001, "", "Use 6 of 45 features", "{}; estimated loss", "{}, they score .001 below all 45, "),
-        ("use", -0.05, "", "6 of 45 features, at a loss", "{}; estimated loss", "{}, they score .050 below all"),
+        ("use", -0.05, "", "6 of 45 features rank worse", "{}; estimated loss", "{}, they score .050 below all"),
         (
             "loss",
             0.05,
             "B.",
-            "6 of 45 features, at a loss",
+            "6 of 45 features rank worse",
             "{}; estimated gain .050 ",
             "{}, they score .050 above all",
         ),
@@ -202,12 +202,12 @@ def test_as_many_queries_as_the_verdict_asks_for_find_something(n, difference, d
 def test_few_queries_find_nothing_however_large_the_difference():
     few = verdict(-0.2, 0.01, n=28)
     assert (few.finding, few.equivalent) == ("none", False)
-    assert few.sentence.endswith(" on 28 test queries: too few to tell; it takes about 30 test queries")
+    assert few.sentence.endswith(" on 28 test queries: too few to tell; about 30 test queries could")
     single = verdict(-0.01, 0.0, n=1)
     assert single.error is None
     assert single.sentence.endswith("estimated loss .010 NDCG@10 on 1 test query: too few to tell")
     none = judge([0.0], [0.0], "test", "MAP", 6, 45, can_differ=[False])
-    assert ": on the 0 of 1 test query that can differ, they score the same as all 45; " in none.title
+    assert ": on 0 informative test queries of 1, they score the same as all 45; " in none.title
 
 
 def test_optimism_margin_and_advice_are_said():
@@ -230,7 +230,7 @@ def test_queries_that_cannot_differ_are_left_out():
     assert (result.n_queries, result.n_differing, diluted.n_differing) == (4000, 1000, 4000)
     assert result.difference == pytest.approx(4 * diluted.difference)
     assert (diluted.equivalent, result.equivalent) == (True, False)
-    assert "on the 1,000 of 4,000 test queries that can differ: " in result.sentence
+    assert "on 1,000 informative test queries of 4,000: " in result.sentence
 
 
 @pytest.mark.parametrize("metric", [NDCG(3), NDCG(3, short_queries="own_length"), MAP(), Precision(2)])

@@ -12,7 +12,7 @@ import typer
 from moerank.cli import options
 from moerank.cli.certify import certify_command, judge_command, stability_command
 from moerank.cli.data import convert_command, describe_command, ingest_command, init_command
-from moerank.cli.messages import escape_what_cannot_be_written, notice, sentences
+from moerank.cli.messages import escape_unencodable, notice, one_line_errors
 from moerank.cli.report import export_command, plot_command, report_command
 from moerank.cli.run import run_command
 from moerank.cli.study_commands import searches_command, study_command
@@ -27,7 +27,7 @@ def solvers_command(as_json: options.AsJson = False) -> None:
     for a good front, as moerank searches moerank-6 measures.
     """
     if as_json:
-        rows = [{**vars(entry)} for entry in solvers().values()]
+        rows = [dict(vars(entry)) for entry in solvers().values()]
         for row in rows:
             del row["source"], row["fixed"]
         options.print_json(rows)
@@ -74,7 +74,7 @@ def _add(group: typer.Typer, *commands: Callable[..., None]) -> None:
             command.__name__.removesuffix("_command"),
             help="\n\n".join(paragraphs),
             epilog="\n\n".join(["Examples:", *lines]) if examples else None,
-        )(sentences()(command))
+        )(one_line_errors()(command))
 
 
 _add(
@@ -94,17 +94,17 @@ app.add_typer(data_app, name="data")
 
 def main() -> None:
     """Run the command line."""
-    # The imports of a run create a quarter of a million long-lived objects. With Python's default threshold of 700 the
-    # garbage collector scans them so often that a short run takes half a second longer.
+    # The imports of a run create 250,000 long-lived objects. With Python's default threshold of 700 the garbage
+    # collector scans them so often that a short run takes half a second longer.
     gc.set_threshold(100_000)
-    escape_what_cannot_be_written()
-    # Once for each text, because the cells of a study share their data.
+    escape_unencodable()
+    # Print each warning once, because the cells of a study share their data.
     warn_once = functools.cache(lambda text: notice(f"warning: {text}"))
     warnings.showwarning = lambda message, *_: warn_once(str(message))
     try:
         app()
     finally:
-        # Else Python would search all objects for garbage twice more, half a second after a run.
+        # Otherwise Python would collect garbage twice more at exit: half a second after a run.
         gc.freeze()
 
 

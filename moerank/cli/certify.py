@@ -1,4 +1,4 @@
-"""The commands moerank certify, judge and stability, which tell how far to trust a result."""
+"""The commands moerank certify, judge and stability, which show how far a result can be trusted."""
 
 import json
 from pathlib import Path
@@ -13,17 +13,17 @@ from moerank.files import prepare_folder, replace_file
 
 
 def certify_command(
-    result: options.Ran,
+    result: options.ResultPath,
     data: options.Data = None,
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Prove how far each member of a front is from the best features of its size.
+    """Prove how close each member of a front is to the best feature subset of its size.
 
-    The backend must be RankRLS. For each member the command prints which share
-    of the possible loss reduction it gives up compared with the proved
-    optimum, or with a bound on it. A certificate says nothing about the metric
-    or about other queries. It is added to result.json, and figures and reports
+    The backend must be RankRLS. For each member the command prints its
+    optimality gap: the fraction of the possible loss reduction that it gives
+    up, compared with the proved optimum or with a bound on it. A certificate
+    says nothing about the metric or about other queries. It is added to result.json, and figures and reports
     show it. Ctrl-C stops the proof and keeps what is proved so far.
 
     Examples
@@ -72,7 +72,7 @@ def certify_command(
 
 
 def judge_command(
-    result: options.Ran,
+    result: options.ResultPath,
     new: Annotated[
         Path, typer.Argument(help="LETOR, CSV or Parquet file with raw values of the features.")
     ],
@@ -86,7 +86,7 @@ def judge_command(
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Exit with code {options.FAILED_BOUND} on this finding: loss, gain or none; "
+            help=f"Exit with code {options.EXIT_FINDING} on this finding: loss, gain or none; "
             "repeatable."
         ),
     ] = None,
@@ -95,10 +95,11 @@ def judge_command(
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Compare the chosen model of a run with another model on new data, query by query.
+    """Check on new data whether the chosen model of a run still ranks as well as another one.
 
-    The command prints one line, which begins with the finding: loss, gain or
-    none. With --json the line is a JSON object with all numbers.
+    The models are compared query by query. The command prints one line, which
+    begins with the finding: loss, gain or none. With --json the line is a JSON
+    object with all numbers.
 
     Examples
     --------
@@ -117,18 +118,19 @@ def judge_command(
     comparison = judge_on_new(result, new, against, label=label, query=query)
     say(json.dumps(comparison) if as_json else comparison["sentence"])
     if comparison["finding"] in findings:
-        raise typer.Exit(options.FAILED_BOUND)
+        raise typer.Exit(options.EXIT_FINDING)
 
 
 Size = Annotated[
-    int | None, typer.Option(min=1, help="Largest size; by default what the bound allows.")
+    int | None,
+    typer.Option(min=1, help="Maximum number of features; by default what the bound allows."),
 ]
 
 Threshold = Annotated[
-    float, typer.Option(help="Share of the halves that must select a feature, above 0.5.")
+    float, typer.Option(help="Fraction of the half-samples that must select a feature, above 0.5.")
 ]
 
-Pairs = Annotated[int, typer.Option(min=1, help="How often to halve the training queries.")]
+Pairs = Annotated[int, typer.Option(min=1, help="Number of times to halve the training queries.")]
 
 
 def stability_command(
@@ -149,11 +151,11 @@ def stability_command(
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Find the features that most halves of the training queries select.
+    """Find the features that are selected again when half of the training queries are left out.
 
     The solver selects features on random halves of the training queries. The
-    command prints the features that most halves select, with a bound on the
-    expected number of false ones among them. It writes stability.json and
+    command prints the features that most of these half-samples select, with a
+    bound on the expected number of false ones among them. It writes stability.json and
     stability.png to the folder. After Ctrl-C the same command continues, and
     several commands with the same folder share the work.
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 LabelsOption = Annotated[
-    str | None, typer.Option("--labels", help="E=3,S=2 for texts, or limits, such as 0.25,0.5.")
+    str | None,
+    typer.Option("--labels", help="E=3,S=2 for text labels, or limits such as 0.25,0.5."),
 ]
 
 
@@ -69,7 +70,7 @@ def init_command(
 
 
 def _labels(text: str | None) -> Labels | None:
-    """Return the labels of texts, or limits, from an option."""
+    """Return the labels of an option: a mapping of texts to labels, or limits."""
     from moerank.data.read.table import checked_labels_rule
 
     if text is None:
@@ -98,7 +99,7 @@ def describe_command(
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Count documents, queries, labels and preference pairs, and point out oddities of the data.
+    """Count documents, queries, labels and preference pairs, and warn of problems in the data.
 
     The command guesses the columns of a table as moerank init does. If a guess
     is wrong, correct it in a problem file, and describe the problem. Without a
@@ -141,7 +142,7 @@ def describe_command(
 
 
 def _read(path: Path, fold: int) -> Sequence[RankingData]:
-    """Return the data of a file, or the parts of a fold."""
+    """Return the data of a file, or the training, validation and test part of a fold."""
     from moerank.data import load_fold, load_letor, load_table, load_table_fold
     from moerank.data.folds import count_folds, part_paths
     from moerank.data.read.table import find_part, reader_of

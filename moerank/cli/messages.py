@@ -22,10 +22,10 @@ from rich.status import Status
 from moerank.files import FULL, cannot_write
 
 # Exit code after Ctrl-C, as in shells.
-INTERRUPTED = 128 + signal.SIGINT
+EXIT_INTERRUPTED = 128 + signal.SIGINT
 
-# Signals within this many seconds count as one, because `timeout` sends two.
-REPEATED = 0.5
+# Signals within this number of seconds count as one, because `timeout` sends two.
+REPEAT_SECONDS = 0.5
 
 SHOW_CURSOR = b"\n\x1b[?25h"  # a progress bar hides it
 
@@ -36,12 +36,12 @@ is_quiet = ContextVar("is_quiet", default=False)
 def notice(text: str) -> None:
     """Print a line on standard error, also with --quiet."""
     # Without the stream, click would write UTF-8 where the stream is ASCII.
-    typer.echo(printable(text), file=sys.stderr)
+    typer.echo(escape_controls(text), file=sys.stderr)
 
 
 def say(text: str) -> None:
     """Print a paragraph on standard output."""
-    typer.echo(printable(text), file=sys.stdout)
+    typer.echo(escape_controls(text), file=sys.stdout)
 
 
 def remark(text: str) -> None:
@@ -53,15 +53,15 @@ def remark(text: str) -> None:
 def reading(*names: object) -> Status:
     """Show on a terminal which files are being read, because large files take a while; not with --quiet."""
     console = Console(stderr=True, markup=False, quiet=is_quiet.get())
-    return console.status(printable(f"Reading {', '.join(map(str, names))}"))
+    return console.status(escape_controls(f"Reading {', '.join(map(str, names))}"))
 
 
-def printable(text: str) -> str:
+def escape_controls(text: str) -> str:
     r"""Return text with control characters escaped, because names may come from foreign files.
 
     Examples
     --------
-    >>> printable("a\x1b[2Jb")
+    >>> escape_controls("a\x1b[2Jb")
     'a\\x1b[2Jb'
     """
     return "".join(
@@ -70,7 +70,7 @@ def printable(text: str) -> str:
 
 
 @contextmanager
-def sentences() -> Iterator[None]:
+def one_line_errors() -> Iterator[None]:
     """Print errors that a user can mend as one line on standard error, and exit with code 2."""
     try:
         yield
@@ -98,8 +98,8 @@ def command_line(*options: str) -> list[str]:
 def interruptible(*options: str) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM raise KeyboardInterrupt, and print the command that continues the work, with `options`.
 
-    A second signal ends the process at once. A thread waits for it, because inside a kernel Python raises nothing until
-    the kernel returns. Files and memos are valid whenever the process ends. The exit code is 128 plus the number of the
+    A second signal ends the process at once. A thread waits for it, because Python raises no exception while a kernel
+    runs. Files and memos are valid whenever the process ends. The exit code is 128 plus the number of the
     signal, as in shells.
     """
     received: list[int] = []
@@ -118,7 +118,7 @@ def interruptible(*options: str) -> Iterator[None]:
         begin = None
         while number := reader.recv(1):
             begin = begin or monotonic()
-            if monotonic() - begin > REPEATED:
+            if monotonic() - begin > REPEAT_SECONDS:
                 if sys.stderr.isatty():
                     os.write(2, SHOW_CURSOR)
                 print_once()
@@ -129,7 +129,7 @@ def interruptible(*options: str) -> Iterator[None]:
 
     reader, writer = socketpair()
     writer.setblocking(False)
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     signal.set_wakeup_fd(writer.fileno())  # Python writes the number of each signal there at once
     Thread(target=end_at_second_signal, daemon=True).start()
     try:
@@ -138,18 +138,18 @@ def interruptible(*options: str) -> Iterator[None]:
         if not received and not isinstance(error, KeyboardInterrupt):
             raise
         print_once()
-        for number in before:  # once no thread is inside a kernel, the process ends by itself
+        for number in handlers:  # once no thread is inside a kernel, the process ends by itself
             atexit.register(signal.signal, number, signal.SIG_IGN)
-        raise typer.Exit(128 + received[0] if received else INTERRUPTED) from None
+        raise typer.Exit(128 + received[0] if received else EXIT_INTERRUPTED) from None
     finally:
-        if not received:  # else the thread still waits for the second signal
+        if not received:  # otherwise the thread still waits for the second signal
             signal.set_wakeup_fd(-1)
             writer.close()
-            for number, handler in before.items():
+            for number, handler in handlers.items():
                 signal.signal(number, handler)
 
 
-def escape_what_cannot_be_written() -> None:
+def escape_unencodable() -> None:
     r"""Write characters that the encoding of a stream lacks in ASCII, such as \u2212 for −."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -12,7 +12,7 @@ import typer
 from moerank.solvers import allow_code
 
 # Exit code for a finding that --fail-on names.
-FAILED_BOUND = 3
+EXIT_FINDING = 3
 
 
 def _allow_code(context: typer.Context, allowed: bool) -> bool:
@@ -45,7 +45,7 @@ SolverName = Annotated[
     ),
 ]
 
-Ran = Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")]
+ResultPath = Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")]
 
 Label = Annotated[
     str | None, typer.Option(help="Column of relevance labels; by default it is guessed.")
@@ -79,7 +79,7 @@ Dask = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="Use the workers of this Dask scheduler; they need moerank and the data.",
+        help="Use the workers of this Dask scheduler (moerank and the data must be there).",
     ),
 ]
 
@@ -106,7 +106,7 @@ def print_json(values: object) -> None:
 
 
 def fold_numbers(folds: str) -> list[int] | None:
-    """Return fold numbers from a text with commas; None for "all"."""
+    """Return the fold numbers of a text with commas; None for "all"."""
     if folds == "all":
         return None
     try:

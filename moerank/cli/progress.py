@@ -9,7 +9,7 @@ from typing import Any
 from rich import progress
 from rich.console import Console
 
-from moerank.cli.messages import is_quiet, printable, remark
+from moerank.cli.messages import escape_controls, is_quiet, remark
 from moerank.solvers import solver_entry
 
 
@@ -58,7 +58,7 @@ class CellProgress(_Bars):
         n_done = self._n_cells - len(self._open)
         label = cell.label if succeeded else f"{cell.label}: failed"
         self._line(f"{n_done}/{self._n_cells} {label} (after {monotonic() - self._begin:.1f} s)")
-        self.update(self._task, completed=n_done, description=printable(label))
+        self.update(self._task, completed=n_done, description=escape_controls(label))
 
 
 class StageProgress(_Bars):
@@ -83,9 +83,9 @@ class StageProgress(_Bars):
             self._stage, self._begin = stage, monotonic()
         self._status = text
         if stage not in self._bars:
-            title = printable(stage.replace("_", " "))
+            title = escape_controls(stage.replace("_", " "))
             self._bars[stage] = self.add_task(title, total=1.0, text="")
-        self.update(self._bars[stage], completed=fraction, text=printable(text))
+        self.update(self._bars[stage], completed=fraction, text=escape_controls(text))
 
     def _end_stage(self) -> None:
         if self._stage:

@@ -1,9 +1,7 @@
 """The commands moerank report, plot and export, which turn results into reports, figures and models."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,14 +9,9 @@ from moerank.checks import Parameters, check_choice
 from moerank.cli import options
 from moerank.cli.messages import notice, say
 from moerank.exports import formats
-from moerank.figures import FIGURES, RUN_FIGURES
+from moerank.figures import FIGURES, RUN_FIGURES, figures_of
 from moerank.files import escape_formula, prepare_folder, replace_file
 from moerank.solvers import split
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from moerank.runs.result import Result
 
 REPORT_FILES = {
     "html": "report.html",
@@ -156,21 +149,15 @@ def plot_command(
             f"{folder} is one run; its figures take only --no-title, --width, --names and --out"
         )
     else:
-        figure = _draw_run(result, name, paper)
+        figures = figures_of(result)
+        check_choice(figures, figure=name)
+        figure = figures[name].draw(result, paper)
     path = save_figure(figure, out or folder / f"{name}.png")
     notice(f"wrote {path}")
 
 
-def _draw_run(result: Result, name: str, paper: Parameters) -> Figure:
-    from moerank.figures import figures_of
-
-    figures = figures_of(result)
-    check_choice(figures, figure=name)
-    return figures[name].draw(result, paper)
-
-
 def export_command(
-    result: options.Ran,
+    result: options.ResultPath,
     format_: Annotated[
         str,
         typer.Option(

@@ -30,7 +30,7 @@ FoldNumbers = Annotated[
 
 Backend = Annotated[
     str | None,
-    typer.Option(help="Ranker that evaluates individuals; by default that of the problem."),
+    typer.Option(help="Ranker that evaluates feature subsets; by default that of the problem."),
 ]
 
 ResultFolder = Annotated[
@@ -143,7 +143,7 @@ def run_command(
 def _load(
     name: str, settings: dict[str, object], backend: str | None, solver: str | None
 ) -> tuple[Problem, NamedSolver]:
-    """Return a problem with the settings and the backend of the user, and the solver, after checking the backend."""
+    """Return the problem with the user's settings and backend, and the solver, after checking the backend."""
     from moerank.runs.problem import load_problem
     from moerank.runs.solver import NamedSolver
 
@@ -155,7 +155,7 @@ def _load(
 
 
 def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
-    """Refuse to overwrite files that have the names of a run's files, but come from elsewhere."""
+    """Refuse to overwrite files that have the names of a run's files, but that no run wrote."""
     from moerank.runs.result import FILES, RESULT
 
     if any((folder / RESULT).exists() for folder in folders):
@@ -186,14 +186,14 @@ def _run_and_draw(
     from moerank.mofsrank.dask_slices import connect
 
     results: list[Result] = []
-    evaluators = connect(workers) if isinstance(workers, str) else nullcontext(workers)
-    with evaluators as crew, reading("data") as status:
+    connection = connect(workers) if isinstance(workers, str) else nullcontext(workers)
+    with connection as evaluators, reading("data") as status:
 
         def begin() -> StageProgress:
             status.stop()  # a terminal shows one bar at a time
             return StageProgress()
 
-        for result in run(crew, begin):
+        for result in run(evaluators, begin):
             status.stop()
             results.append(result)
             if is_printed and table:
@@ -207,7 +207,7 @@ def _run_and_draw(
 
 
 def _test_parts(problem: Problem, folds: list[int], data: Path | None) -> dict[int, RankingData]:
-    """Return the test part of each fold; raise errors in the names of its documents before the work begins."""
+    """Return the test part of each fold after checking the names of its documents, before the work begins."""
     from moerank.data.trec import document_keys
 
     tests = {fold: problem.load_limited_fold(fold, data)[0][2] for fold in folds}
@@ -283,7 +283,7 @@ def _show_end(result: Result, out: Path, *, trec: bool) -> None:
 
 
 def _next_step(result: Result, out: Path) -> str:
-    """Return the next command that fits the decision: an export, or another ranker where all features are better."""
+    """Return the next command that fits the decision: an export, or another ranker if all features are better."""
     from moerank.cli.tables import paragraph
     from moerank.exports.deployable import obstacles, refused_below_zero
     from moerank.exports.formats import FORMATS
@@ -319,7 +319,7 @@ def _next_step(result: Result, out: Path) -> str:
 
 
 def _with_another_ranker(result: Result, out: Path) -> str:
-    """Return the command with the backend that this one names, or with LambdaMART where that is better."""
+    """Return the command with the alternative of the backend, or with LambdaMART if that is better."""
     entry = solver_entry(result.configuration["backend"]["name"])
     name = None if entry is None else getattr(entry.kind, "alternative", None)
     option = f"--backend={name}"

@@ -65,8 +65,8 @@ def study_command(
     terminals at once: no finished cell runs twice. A failed cell does not
     stop the others; its message is printed at the end. The table shows the
     mean of each solver, its difference from a reference on the same test
-    queries with the standard error, whether the tests of the report detect
-    it, and the seconds of a run.
+    queries with the standard error, whether it is
+    significant, and the seconds of a run.
 
     The exit code is 0 if all cells are finished, 1 if some failed, 2 after an
     error that stops the study (such as a full disk), 130 after Ctrl-C.
@@ -170,9 +170,9 @@ def searches_command(
 
     All searches get the same problems, seeds and number of evaluations.
     Evaluations beyond this number do not count, and a run fails if it trains
-    rankers that are not counted. The tests compare with the last search. Your
-    own function gets the problem and returns a pymoo algorithm. The command
-    prints the table of medians and writes searches.html, with all indicators,
+    rankers that are not counted. Every search is tested against the last one
+    named. Your own function gets the problem and returns a pymoo algorithm. The
+    command prints the table of medians and writes searches.html, with all indicators,
     tests and figures. Finished runs are not repeated. The exit code is 1 if
     a run failed.
 

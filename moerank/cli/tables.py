@@ -12,10 +12,10 @@ from rich import box
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 
-from moerank.cli.messages import printable
+from moerank.cli.messages import escape_controls
 from moerank.solvers import FAMILIES, SolverEntry
 
-if TYPE_CHECKING:  # these take seconds to import, and the table of solvers needs none of them
+if TYPE_CHECKING:  # importing these takes seconds, and the table of solvers needs none of them
     from moerank.data.describe import DataDescription
     from moerank.runs.result import Member, Result
     from moerank.studies.results import Results
@@ -45,7 +45,7 @@ def text_table(
     A gap follows each row in `ends`. Control characters are escaped.
     """
     table = Table(
-        title=None if title is None else printable(title),
+        title=None if title is None else escape_controls(title),
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,
@@ -56,9 +56,11 @@ def text_table(
     columns = max((list(row) for row in rows), key=len)
     for index, column in enumerate(columns):
         justify: JustifyMethod = "left" if index < n_left else "right"
-        table.add_column(printable(column), justify=justify, overflow="fold", no_wrap=index == 0)
+        table.add_column(
+            escape_controls(column), justify=justify, overflow="fold", no_wrap=index == 0
+        )
     for index, row in enumerate(rows):
-        cells = [printable(row.get(column, "")) for column in columns]
+        cells = [escape_controls(row.get(column, "")) for column in columns]
         table.add_row(*cells, end_section=index in ends)
     return table
 
@@ -139,13 +141,16 @@ def paragraph(text: str, max_lines: int | None = None) -> str:
 def decision(result: Result) -> str:
     """Return the text summary of a run: its verdict, some sets of features with their values, and the chosen names."""
     best, verdict = result.best, result.verdict
-    seconds = f"{result.times.tuning + result.times.solver:.1f} s of processor time"
+    seconds = f"{result.times.tuning + result.times.solver:.1f} s of CPU time"
     run = f"{result.problem}, fold {result.fold} · {result.solver}, seed {result.seed}"
     lines = [f"{run} · {seconds}", ""]
     if verdict is not None:
         reason = verdict.advice
         if not reason and verdict.decision == "use" and verdict.n_features < verdict.n_allowed:
-            reason = "On validation they lose at most one standard error"
+            reason = (
+                f"On validation they rank as well as all {verdict.n_allowed}, "
+                "within one standard error"
+            )
         outcome = f"{verdict.outcome[0].upper()}{verdict.outcome[1:]}"
         for sentences in ((verdict.headline.upper(), reason), (outcome, verdict.rival)):
             lines += [paragraph(". ".join(filter(None, sentences)) + "."), ""]
@@ -159,13 +164,13 @@ def decision(result: Result) -> str:
     lines.append(paragraph(f"The {len(names)}: {', '.join(names)}", 2))
     if search := result.convergence.get("feature_selection"):
         gain = f"{100 * search.last_half:.1f} %"
-        sentence = "The second half of the search improved the hypervolume of its front by"
+        sentence = "In its second half the search improved the hypervolume of its front by"
         lines.append(paragraph(f"{sentence} {gain}."))
     return "\n".join(lines)
 
 
 def _rows(result: Result) -> list[str]:
-    """Return the sizes of some members, the chosen one among them, and of baselines, above their values."""
+    """Return the sizes of some members, including the chosen one, and of the baselines, above their values."""
     from moerank.verdict import short
 
     metric, n_members = result.metrics[0], len(result.front)
@@ -257,7 +262,7 @@ def study_table(results: Results) -> tuple[Table, str]:
 
 
 def _word(difference: float, p: float) -> str:
-    """Return the result of a test in a word."""
+    """Return the outcome of a test: better, worse or undecided."""
     from moerank.statistics import LEVEL
 
     if p <= LEVEL:

@@ -37,7 +37,7 @@ Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*\S[^\r\n]*$")]
 # Largest offset of a feature in units of its scale; beyond it single precision keeps fewer than three digits.
 MAX_OFFSET = 2.0**14
 
-# Share of its range that a feature may lose when its minimum and maximum are rounded to single precision.
+# Fraction of its range that a feature may lose when its minimum and maximum are rounded to single precision.
 MAX_RANGE_LOSS = 1e-6
 
 
@@ -83,7 +83,7 @@ class DeployableModel:
         return engine_names(self.names, [feature.name for feature in self.features])
 
     @property
-    def absent(self) -> float:
+    def engine_missing(self) -> float:
         """Value that stands for a missing one in a search engine: 0 if the training data had no missing values."""
         return 0.0 if self.missing is None else self.missing
 
@@ -112,11 +112,11 @@ class DeployableModel:
             rule = ". The training data had none: check that yours are never missing."
         else:
             rule = ", as in training."
-        sentences.append(f"A missing value counts as {self.absent:g} in the engine{rule}")
-        return sentences + self.coarse
+        sentences.append(f"A missing value counts as {self.engine_missing:g} in the engine{rule}")
+        return sentences + self.precision_remarks
 
     @property
-    def coarse(self) -> list[str]:
+    def precision_remarks(self) -> list[str]:
         """The warning about features whose values hardly differ in single precision, if there are any."""
         far = [size > MAX_OFFSET * spread > 0 for size, spread in self._ranges()]
         names = ", ".join(map(repr, compress(self.names, far)))
@@ -151,7 +151,7 @@ class LinearDeployable(DeployableModel):
     @property
     def single_weights(self) -> list[float]:
         """The weights in single precision."""
-        return [single(term.weight, f"the weight of {term.name!r}") for term in self.terms]
+        return [to_single(term.weight, f"the weight of {term.name!r}") for term in self.terms]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +192,7 @@ class Deployment:
 
 
 def deployable(model: Model, name: str, features: "Mapping[str, TargetFeature]") -> Deployable:
-    """Prepare a model for another system under a name; descriptions of features that it does not use are ignored.
+    """Return a model for another system under a name; descriptions of features that it does not use are ignored.
 
     A model raises a ValueError if it is neither linear nor a sum of trees, uses no feature, or depends on the other
     documents of a query.
@@ -216,12 +216,12 @@ def deployable(model: Model, name: str, features: "Mapping[str, TargetFeature]")
     )
     if model.trees is None:
         return LinearDeployable(**vars(described), weights=model.weights or ())
-    trees = _over_raw_values(model.trees, model.columns, scaling)
+    trees = _with_raw_thresholds(model.trees, model.columns, scaling)
     return TreesDeployable(**vars(described), trees=trees)
 
 
 def obstacles(model: Model) -> list[str]:
-    """Return all reasons why no other system can compute the scores of a model, each with its remedy."""
+    """Return the reasons why no other system can compute the scores of a model, each with its remedy."""
     reasons = obstacles_of_data(model.scaling, model.missing)
     if model.missing_values:
         values = ", ".join(f"{value:g}" for value in model.missing_values)
@@ -258,7 +258,7 @@ def obstacles_of_data(scaling: Scaling, missing: float | str | None) -> list[str
 
 
 def refused_below_zero(names: Iterable[str]) -> list[str]:
-    """Return the sentence on features with values below 0, which two engines refuse, if there are any."""
+    """Return the warning about features with values below 0, which two engines refuse, if there are any."""
     features = ", ".join(map(repr, names))
     if not features:
         return []
@@ -269,10 +269,10 @@ def refused_below_zero(names: Iterable[str]) -> list[str]:
     ]
 
 
-def _over_raw_values(
+def _with_raw_thresholds(
     trees: Forest, columns: tuple[int, ...], scaling: FittedScaling | None
 ) -> Forest:
-    """Return the same trees with thresholds for raw values, over the used features only.
+    """Return the trees with thresholds for raw values, over the features that they use.
 
     A threshold t of scaled values becomes the largest x with (x − offset) / scale ≤ t in floating point, so that the
     same values go left.
@@ -356,7 +356,7 @@ def engine_names(names: Sequence[str], labels: Sequence[str | None]) -> tuple[st
     return tuple(name_of)
 
 
-def single(value: float, what: str) -> float:
+def to_single(value: float, what: str) -> float:
     """Return the nearest number of single precision; a larger number is a ValueError, which names `what`."""
     if abs(value) > MAX_SINGLE:
         raise ValueError(
@@ -366,7 +366,7 @@ def single(value: float, what: str) -> float:
     return float(np.float32(value))
 
 
-def single_at_most(value: float) -> float:
+def round_down_to_single(value: float) -> float:
     """Return the largest number of single precision that is at most `value`, or else the smallest of all."""
     if abs(value) >= MAX_SINGLE:
         return MAX_SINGLE if value > 0 else -MAX_SINGLE
@@ -374,12 +374,12 @@ def single_at_most(value: float) -> float:
     return float(nearest if float(nearest) <= value else np.nextafter(nearest, np.float32(-np.inf)))
 
 
-def single_above(value: float) -> float:
+def next_single_above(value: float) -> float:
     """Return the smallest number of single precision above `value`, or else the largest of all.
 
     For x in single precision, x ≤ value exactly if x is less than the result.
     """
-    below = np.float32(single_at_most(value))
+    below = np.float32(round_down_to_single(value))
     return float(
         below if below == np.float32(MAX_SINGLE) else np.nextafter(below, np.float32(np.inf))
     )
@@ -415,8 +415,8 @@ def normaliser(term: Term, kind: str) -> tuple[float, float, float | None]:
     The maximum, which is offset + scale, is None unless minimum and maximum were fitted and their difference survives
     rounding. Numbers that single precision cannot hold are a ValueError, which names the feature.
     """
-    offset = single(term.offset, f"the offset of {term.name!r}")
-    scale = single(term.scale, f"the scale of {term.name!r}")
+    offset = to_single(term.offset, f"the offset of {term.name!r}")
+    scale = to_single(term.scale, f"the scale of {term.name!r}")
     if scale <= 0.0:
         raise ValueError(
             f"the scale of {term.name!r} is {term.scale:g}, which is 0 in single precision; "
@@ -424,7 +424,7 @@ def normaliser(term: Term, kind: str) -> tuple[float, float, float | None]:
         )
     if kind == "standard":
         return offset, scale, None
-    maximum = single(term.offset + term.scale, f"the maximum of {term.name!r}")
+    maximum = to_single(term.offset + term.scale, f"the maximum of {term.name!r}")
     divided_by = float(np.float32(maximum) - np.float32(offset))
     return offset, scale, maximum if abs(divided_by - scale) < MAX_RANGE_LOSS * scale else None
 

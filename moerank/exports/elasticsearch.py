@@ -17,10 +17,10 @@ from moerank.exports.deployable import (
     TreesDeployable,
     json_bytes,
     nested_trees,
+    next_single_above,
     normaliser,
     refused_below_zero,
-    single,
-    single_above,
+    to_single,
 )
 
 PLUGIN_STEP = """\
@@ -68,10 +68,10 @@ def _files(
         model: Node = {"type": "model/xgboost+json", "definition": definition}
     else:
         model = _linear(ranker)
-        if ranker.absent != 0 and any(entry.elasticsearch for entry in ranker.features):
+        if ranker.engine_missing != 0 and any(entry.elasticsearch for entry in ranker.features):
             sentences.append(
                 "A query of --features that does not match counts as 0, "
-                f"not as {ranker.absent:g}: all must match."
+                f"not as {ranker.engine_missing:g}: all must match."
             )
     named_model: Node = {"model": {"name": ranker.name, "model": model}}
     content = json_bytes(named_model, compact=isinstance(ranker, TreesDeployable))
@@ -98,17 +98,17 @@ def _feature_set(ranker: Deployable) -> list[Node]:
 
 def _field_value(ranker: Deployable, name: str, field: str) -> Node:
     """Return the query whose score is the value of a field, with a default for documents without a value."""
-    if ranker.absent >= 0:
+    if ranker.engine_missing >= 0:
         value: Node = {
             "field": field,
-            "missing": single(ranker.absent, "the number for missing values"),
+            "missing": to_single(ranker.engine_missing, "the number for missing values"),
         }
         query: Node = {"match_all": {}}
     elif isinstance(ranker, TreesDeployable):  # each split says where an absent value goes
         value, query = {"field": field}, {"exists": {"field": field}}
     else:
         raise ValueError(
-            f"missing values count as {ranker.absent:g}, but scores of queries are at least 0; "
+            f"missing values count as {ranker.engine_missing:g}, but scores of queries are at least 0; "
             f"define a query for {name!r} with --features, or train with another number"
         )
     return {
@@ -140,7 +140,7 @@ def _trees(ranker: TreesDeployable) -> list[Node]:
     n_splits = len(trees.columns)
     depth = [0] * n_splits
     leaves: list[Node] = [
-        {"nodeid": n_splits + number, "leaf": single(value, "a leaf")}
+        {"nodeid": n_splits + number, "leaf": to_single(value, "a leaf")}
         for number, value in enumerate(trees.leaves)
     ]
     splits: list[Node] = []
@@ -155,10 +155,10 @@ def _trees(ranker: TreesDeployable) -> list[Node]:
                 "nodeid": number,
                 "depth": depth[number],
                 "split": ranker.labels[trees.columns[number]],
-                "split_condition": single_above(threshold),
+                "split_condition": next_single_above(threshold),
                 "yes": yes,
                 "no": no,
-                "missing": yes if ranker.absent <= threshold else no,
+                "missing": yes if ranker.engine_missing <= threshold else no,
             }
         )
     return nested_trees(trees, splits, leaves, lambda *children: {"children": list(children)})
@@ -194,10 +194,12 @@ def opensearch(ranker: Deployable, path: Path) -> Deployment:
     value is 0; earlier versions refuse that key, and versions before 3.2 take an absent value for 0 in any model.
     """
     system = "OpenSearch with the plugin opensearch-learning-to-rank-base"
-    has_value = ranker.absent >= 0 and not any(entry.elasticsearch for entry in ranker.features)
+    has_value = ranker.engine_missing >= 0 and not any(
+        entry.elasticsearch for entry in ranker.features
+    )
     if isinstance(ranker, LinearDeployable) or has_value:
         return _files(ranker, path, system, [])
-    missing_as_zero = ranker.absent == 0
+    missing_as_zero = ranker.engine_missing == 0
     if missing_as_zero:
         version = "3.9"
         earlier = "refuse this model. Before 3.2 use the file of --format elasticsearch."

@@ -13,7 +13,7 @@ from moerank.exports.deployable import (
 )
 from moerank.version import VERSION
 
-# Number of the format; it grows when older readers would misread a file.
+# Version of the format; it increases when older readers would misread a file.
 JSON_FORMAT = 1
 
 SUM_RULE = (
@@ -28,7 +28,7 @@ TREES_RULE = (
 
 
 def plain_json(ranker: Deployable, path: Path) -> Deployment:
-    """Return a model with a sentence that says how to compute its scores."""
+    """Return a model with the rule that computes its scores."""
     values: Node = {"format": JSON_FORMAT, "moerank": VERSION, "name": ranker.name}
     if isinstance(ranker, LinearDeployable):
         features: list[Node] = [term._asdict() for term in ranker.terms]

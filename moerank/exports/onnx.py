@@ -22,8 +22,8 @@ from moerank.exports.deployable import (
     TreesDeployable,
     breadth_first,
     normaliser,
-    single,
-    single_at_most,
+    round_down_to_single,
+    to_single,
 )
 from moerank.rankers.model import Forest
 from moerank.version import VERSION
@@ -55,7 +55,7 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
     constants: dict[str, Array] = {}
     values = "X"
     if ranker.missing is not None:
-        missing = single(ranker.missing, "the number for missing values")
+        missing = to_single(ranker.missing, "the number for missing values")
         constants["missing"] = np.array(missing, np.float32)
         nodes.append(helper.make_node("IsNaN", ["X"], ["is_missing"]))
         nodes.append(helper.make_node("Where", ["is_missing", "missing", "X"], ["complete"]))
@@ -84,7 +84,7 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
             "are the raw values of these features:",
             f"  {', '.join(map(repr, ranker.names))}",
             "Check that X holds the values of the same documents in the training data.",
-            *ranker.coarse,
+            *ranker.precision_remarks,
         ]
     )
     return Deployment({path: model.SerializeToString()}, step)
@@ -135,11 +135,11 @@ def _tree_attributes(trees: Forest) -> Node:
         for number, (node, child) in enumerate(breadth_first(trees, root)):
             if node < 0:
                 nodes.append((tree, number, 0, 0.0, "LEAF", 0, 0))
-                weight = single(trees.leaves[-1 - node], "a leaf")
+                weight = to_single(trees.leaves[-1 - node], "a leaf")
                 targets.append((tree, number, weight, 0))
             else:
                 column, threshold = trees.columns[node], trees.thresholds[node]
-                value = single_at_most(threshold)
+                value = round_down_to_single(threshold)
                 nodes.append((tree, number, column, value, "BRANCH_LEQ", child, child + 1))
     node_lists = pd.DataFrame(nodes, columns=NODE_LISTS).add_prefix("nodes_").to_dict("list")
     target_lists = pd.DataFrame(targets, columns=TARGET_LISTS).add_prefix("target_").to_dict("list")

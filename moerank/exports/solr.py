@@ -23,8 +23,8 @@ from moerank.exports.deployable import (
     largest_value,
     nested_trees,
     normaliser,
-    single,
-    single_at_most,
+    round_down_to_single,
+    to_single,
 )
 from moerank.rankers.model import Forest
 
@@ -73,7 +73,7 @@ def _store(ranker: Deployable) -> list[Node]:
     A default of NaN, which lets a log tell a missing value, becomes the number that stood for it in training.
     """
     features: list[Node] = []
-    absent = repr(single(ranker.absent, "the number for missing values"))
+    absent = repr(to_single(ranker.engine_missing, "the number for missing values"))
     for label, entry in zip(ranker.labels, ranker.features, strict=True):
         name, params = "FieldValueFeature", Node(field=label)
         if entry.solr is not None:
@@ -111,7 +111,7 @@ def _normaliser(offset: float, scale: float, maximum: float | None) -> Node:
 def _trees(ranker: TreesDeployable) -> tuple[str, list[Node], Node]:
     """Return class, features and parameters, numbers as text. No value is absent: the store or Solr has a default."""
     trees = ranker.trees
-    leaves: list[Node] = [{"value": repr(single(value, "a leaf"))} for value in trees.leaves]
+    leaves: list[Node] = [{"value": repr(to_single(value, "a leaf"))} for value in trees.leaves]
     splits: list[Node] = [
         {"feature": ranker.labels[column], "threshold": repr(threshold)}
         for column, threshold in zip(trees.columns, _thresholds(trees)[1].tolist(), strict=True)
@@ -124,12 +124,12 @@ def _trees(ranker: TreesDeployable) -> tuple[str, list[Node], Node]:
 
 def _thresholds(trees: Forest) -> tuple[Floats, Floats]:
     """Return the thresholds in single precision, and the largest numbers v with v + 1e-6 at most them there."""
-    rounded = [single_at_most(value) for value in trees.thresholds]
+    rounded = [round_down_to_single(value) for value in trees.thresholds]
     targets = np.array(rounded, np.float32)
     return targets, largest_value(len(targets), lambda v: v + SHIFT <= targets, np.float32)
 
 
-def _too_small(ranker: TreesDeployable) -> list[str]:
+def _threshold_remarks(ranker: TreesDeployable) -> list[str]:
     """Return the warning about features whose thresholds are so near 0 that v + 1e-6 misses them, if there are any."""
     targets, thresholds = _thresholds(ranker.trees)
     exact_targets, errors = targets.astype(np.float64), targets - (thresholds + SHIFT)
@@ -155,11 +155,11 @@ def _next_step(ranker: Deployable, store: Path, path: Path) -> str:
     rerank = f"rq={{!ltr model={ranker.name} reRankDocs=100{values}}}"
     remarks = ranker.remarks("solr")
     if isinstance(ranker, TreesDeployable):
-        remarks += _too_small(ranker)
-    if ranker.absent != 0 and not all("defaultValue" in params for params in definitions):
+        remarks += _threshold_remarks(ranker)
+    if ranker.engine_missing != 0 and not all("defaultValue" in params for params in definitions):
         remarks.append(
             "A feature of --features without defaultValue counts as 0 where it has no value, "
-            f"not as {ranker.absent:g}."
+            f"not as {ranker.engine_missing:g}."
         )
     step = SOLR_STEP.format(
         solr="http://localhost:8983/solr/COLLECTION",

@@ -16,7 +16,7 @@ from moerank.exports.deployable import (
     TreesDeployable,
     json_bytes,
     nested_trees,
-    single_above,
+    next_single_above,
 )
 from moerank.rankers.model import Forest
 
@@ -63,7 +63,7 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
     rows = zip(functions, ranker.labels, ranker.names, ranker.features, strict=True)
     for function, label, name, entry in rows:
         value = entry.vespa or (name if name in rank_features else f"attribute({label})")
-        expression = f"if (isNan({value}), {_number(ranker.absent)}, {value})"
+        expression = f"if (isNan({value}), {_number(ranker.engine_missing)}, {value})"
         profile.append(FUNCTION.format(name=function, expression=expression))
     if isinstance(ranker, LinearDeployable):
         form = "{} * {}" if ranker.scaling is None else "{} * (({} - {}) / {})"
@@ -108,7 +108,7 @@ def _dump(trees: Forest, functions: list[str]) -> Node:
     splits: list[Node] = [
         {
             "split_feature": column,
-            "threshold": single_above(threshold),
+            "threshold": next_single_above(threshold),
             "decision_type": "<=",
             "default_left": False,
             "missing_type": "NaN",

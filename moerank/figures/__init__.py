@@ -40,7 +40,7 @@ class RunFigure:
 
 @dataclass(frozen=True)
 class View:
-    """Selection of results of a problem for a figure: some solvers or all (empty)."""
+    """The results of a problem that a figure shows; `solvers` is empty unless the user selects some."""
 
     results: Results
     published: Sequence[Published]  # results for comparison
@@ -54,8 +54,8 @@ class View:
         return min(self.results.folds) if self.selected_fold is None else self.selected_fold
 
     @property
-    def where(self) -> str:
-        """The name of the problem, for messages."""
+    def problem_name(self) -> str:
+        """The name of the problem."""
         return self.results[0].problem
 
 
@@ -95,7 +95,7 @@ class StudyFigure:
 
         By default it shows all solvers in the order of the study, the first fold with results, and the metric of the
         error. `paper` has the arguments of `moerank.figures.style.Paper`: title, width and names. The variants of an
-        ablation are named by what they lack.
+        ablation are named by the part that they lack.
 
         Raises
         ------
@@ -216,12 +216,12 @@ def draw_searches(
     ----------
     study : SearchStudy
     name : {"hypervolume", "runtimes", "attainment", "ranks"}
-        Hypervolume share over the evaluations; share of targets that runs reached over the evaluations; attainment
+        Hypervolume share against evaluations; fraction of the targets that runs reach against evaluations; attainment
         surfaces of one problem, by default the first; or mean ranks over all problems.
     problem : str, optional
-        By default all problems have a panel or count together.
+        By default every problem has a panel, or all problems are taken together.
     count : {"evaluations", "trained"}, default "evaluations"
-        What the x axis of the first two counts; see `SearchStudy.frame`.
+        The count on the x axis of the first two figures; see `SearchStudy.frame`.
     **paper
         ``title=False``, ``width`` in millimetres and ``names``, a mapping of labels to other ones; see
         `moerank.figures.style.Paper`.

@@ -1,7 +1,7 @@
 """Ablations: fronts of a solver with all of its parts and without one of them.
 
-The fronts of one run with and without each part of the solver. Below them is the metric of the ranker that fits the
-training data best with at most that many features, as a mean over folds and seeds.
+The fronts of one run with and without each part of the solver. Below them is the mean metric, over folds and seeds, of
+the ranker with at most k features that fits the training data best.
 """
 
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ from moerank.figures.panels import (
     Curve,
     Panel,
     Panels,
-    errors_noted,
-    same_goal,
-    two_of,
+    error_note,
+    objectives_note,
+    select_goal,
 )
 from moerank.statistics import LEVEL
 from moerank.studies.results import NoResultsError, Results, against_reference, mean_by_size
@@ -29,7 +29,7 @@ def ablation_panels(view: View) -> Panels:
     """
     names = _ablation(view)
     solvers = [solver for solver in names if solver in view.results.solvers]
-    view, unlike = same_goal(replace(view, results=view.results.among(solvers)))
+    view, unlike = select_goal(replace(view, results=view.results.among(solvers)))
     results, metric = view.results, view.metric
     fold = view.fold
     # A front in more than two objectives is not a curve in two of them.
@@ -58,7 +58,7 @@ def ablation_panels(view: View) -> Panels:
         height=1.25,
         labels=("Number of features, at most", f"{metric} (higher is better)"),
         same_x=False,  # fronts have far fewer members than there are features
-        notes=[errors_noted(results, metric), two_of(results), unlike],
+        notes=[error_note(results, metric), objectives_note(results), unlike],
     )
 
 
@@ -70,7 +70,7 @@ def _ablation(view: View) -> Mapping[str, str]:
             return names
     if not view.solvers:
         raise NoResultsError(
-            f"the study of {view.where} has no ablations; add them with moerank study … --ablate"
+            f"the study of {view.problem_name} has no ablations; add them with moerank study … --ablate"
         )
     return {solver: solver for solver in view.solvers}
 

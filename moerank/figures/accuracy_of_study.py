@@ -1,7 +1,7 @@
 """Accuracy against number of features, for all solvers of a study and published results.
 
-The test value of the ranker that validation chooses among those with at most that many features, as a mean over folds
-and seeds, for the sizes that all runs offer. Solvers that validation does not rank first in their family are grey.
+The test metric of the best ranker (by validation) with at most k features, as a mean over folds and seeds, for the
+sizes that all runs offer. In colour: the best solver of each family, by validation.
 """
 
 from itertools import cycle
@@ -14,10 +14,10 @@ from moerank.figures.panels import (
     Panel,
     Panels,
     best_of_families,
-    errors_noted,
+    error_note,
     name_solvers,
 )
-from moerank.figures.style import GREY, beyond, limits_of
+from moerank.figures.style import GREY, axis_limits, solvers_outside
 from moerank.studies.results import Results, by_validation, mean_by_size, offers_sizes, verdicts
 
 # Markers of published results, different from those of solvers.
@@ -30,13 +30,13 @@ MAX_PUBLISHED = 4
 def accuracy_panels(
     view: View, *, exact: bool = False, limits: tuple[float, float] | None = None
 ) -> Panels:
-    """Return the test metric of the ranker that validation chooses among those with at most k features, as a mean.
+    """Return the mean test metric of the best ranker (by validation) with at most k features.
 
-    With `exact`, it has exactly k features, as the papers draw it, where all runs have such a ranker.
+    With `exact`, the ranker has exactly k features, as in the papers, for the sizes that all runs offer.
 
     If there are many solvers, the best of each family by validation has a colour, and the others are grey. A ranker
     without selection is a point at its number of features. Published results are grey; a line joins those of one
-    method. `limits` of the y axis come from `style.limits_of` by default; a note names the solvers with values beyond
+    method. `limits` of the y axis come from `style.axis_limits` by default; a note names the solvers with values beyond
     them.
     """
     results, metric = view.results, view.metric
@@ -58,12 +58,12 @@ def accuracy_panels(
         curves[solver] = [curve]
     references = _references(view)
     if limits is None:
-        limits = limits_of(values, [value for curve in references for value in curve.y])
-    notes = [errors_noted(results, metric)]
+        limits = axis_limits(values, [value for curve in references for value in curve.y])
+    notes = [error_note(results, metric)]
     if references:
         numbers = ", ".join(map(str, results.folds))
         notes.append(f"Published: all folds, by the papers' programs. Ours: fold {numbers}.")
-    notes.append(name_solvers("Some values lie beyond the axis", beyond(values, limits)))
+    notes.append(name_solvers("Some values lie beyond the axis", solvers_outside(values, limits)))
     return Panels(
         title=_finding(results),
         panels=[Panel(curves=curves, references=references, limits=limits)],
@@ -107,5 +107,5 @@ def _finding(results: Results) -> str:
         return "No solver selects features"
     solver = ranked[0]
     verdict = verdicts(results.among([solver])).iloc[0]["verdict"]
-    choice = f"{solver}, chosen by validation" if len(ranked) > 1 else solver
-    return f"{choice}: {verdict.title}"
+    choice = f"Validation chooses {solver}. " if len(ranked) > 1 else f"{solver}: "
+    return f"{choice}{verdict.title}"

@@ -1,7 +1,7 @@
 """Attainment surfaces: the fronts that a quarter, half and three quarters of the runs reach.
 
-The training metric that half of the seeds reach with at most that many features on one fold, with a band between the
-quartiles of the seeds.
+The training metric that half of the seeds reach with at most k features on one fold, with a band between the quartiles
+of the seeds.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ from moerank.figures.panels import (
     Curve,
     Panel,
     Panels,
+    axis_title,
     farthest_from_first,
     name_solvers,
-    same_goal,
-    title_of,
+    select_goal,
 )
 from moerank.mofsrank.objectives import FRONT
 from moerank.mofsrank.stage import Stage
@@ -32,29 +32,29 @@ def attainment_panels(view: View) -> Panels:
     """Return the median attainment surface of number of features and metric over the seeds, with its quartiles.
 
     A note names the solvers with a single seed on the fold, and those that offer a single size. If there are many
-    solvers, only the first and those whose least errors differ significantly from its own have colours.
+    solvers, only the first and those whose minimum errors differ significantly from its own have colours.
     """
-    view, unlike = same_goal(view)
+    view, unlike = select_goal(view)
     results, fold = view.results, view.fold
     if tuple(results.objectives) != FRONT:
         raise NoResultsError(
             "attainment surfaces show number of features and error, but "
-            f"{view.where} has {', '.join(results.objectives)}"
+            f"{view.problem_name} has {', '.join(results.objectives)}"
         )
     runs: dict[str, list[Result]] = {}
-    with_one_seed, with_one_size = [], []
+    single_seed, single_size = [], []
     for solver, folds in results.by_solver().items():
         seeds = folds.get(fold, [])
         if len(seeds) < 2:
-            with_one_seed.append(solver)
+            single_seed.append(solver)
         elif all(len(run.front) < 2 for run in seeds):
-            with_one_size.append(solver)
+            single_size.append(solver)
         else:
             runs[solver] = seeds
     if not runs:
         raise NoResultsError(
             "no solver ran with several seeds and offers several sizes on "
-            f"fold {fold} of {view.where}"
+            f"fold {fold} of {view.problem_name}"
         )
     fronts = {solver: list(map(front_points, seeds)) for solver, seeds in runs.items()}
     members = [member for seeds in runs.values() for run in seeds for member in run.front]
@@ -73,8 +73,8 @@ def attainment_panels(view: View) -> Panels:
         labels=("Number of features", f"Training {view.metric}, fold {fold}"),
         notes=[
             f"Median and quartiles of {n_seeds} seeds.",
-            name_solvers("Not drawn, because they have a single seed", with_one_seed),
-            name_solvers("Not drawn, because they offer a single size", with_one_size),
+            name_solvers("Not drawn, because they have a single seed", single_seed),
+            name_solvers("Not drawn, because they offer a single size", single_size),
             unlike,
         ],
     )
@@ -109,13 +109,13 @@ def surfaces_panels(study: SearchStudy, problem: str | None, count: str) -> Pane
         ],
         coloured=list(fronts)[: MAX_LINES + 1],
         height=2.2,
-        labels=(title_of(names[0], metric), title_of(names[1], metric)),
+        labels=(axis_title(names[0], metric), axis_title(names[1], metric)),
         is_metric=False,
     )
 
 
 def _surfaces(fronts: Sequence[Matrix], x: Array, *, upwards: bool) -> list[Curve]:
-    """Return the median surface of some fronts at `x` with a band of the quartiles; `upwards` turns 1 − metric."""
+    """Return the median surface of some fronts at `x` with a band of the quartiles; `upwards` shows 1 − error."""
     heights = [staircase(surface, x) for surface in attainment_surfaces(fronts)]
     if upwards:
         heights = [1.0 - height for height in heights]
@@ -124,6 +124,6 @@ def _surfaces(fronts: Sequence[Matrix], x: Array, *, upwards: bool) -> list[Curv
 
 
 def staircase(surface: Matrix, k: Array) -> Vector:
-    """Return the least second objective among the points whose first is at most k; NaN if there are none."""
+    """Return the minimum second objective of the points whose first objective is at most k; NaN if there are none."""
     steps = np.searchsorted(surface[:, 0], k, side="right")
     return np.where(steps > 0, np.minimum.accumulate(surface[:, 1])[steps - 1], np.nan)

@@ -1,6 +1,6 @@
 """Cost: test metric against training time of each solver.
 
-Processor seconds of tuning and training against the test value, as means over folds and seeds.
+CPU seconds of tuning and training against the test metric, as means over folds and seeds.
 """
 
 import numpy as np
@@ -11,37 +11,37 @@ from moerank.figures.panels import (
     Panel,
     Panels,
     best_of_families,
-    errors_noted,
+    error_note,
     name_solvers,
 )
-from moerank.figures.style import beyond, limits_of
+from moerank.figures.style import axis_limits, solvers_outside
 
-# Shortest time on the logarithmic scale, in processor seconds; shorter times are not reliable.
+# Shortest time on the logarithmic scale, in CPU seconds; shorter times are not reliable.
 MIN_SECONDS = 1e-3
 
 
 def cost_panels(view: View) -> Panels:
-    """Return the processor time of tuning and training against the test metric, as means over folds and seeds.
+    """Return the CPU time of tuning and training against the test metric, as means over folds and seeds.
 
     If there are many solvers, the best of each family by validation has a colour, and the others are grey. Notes give
-    the standard errors over folds, and name the solvers beyond `style.limits_of`.
+    the standard errors over folds, and name the solvers beyond `style.axis_limits`.
     """
     results, metric = view.results, view.metric
     means = results.means()[0]
     times = means["seconds"].clip(lower=MIN_SECONDS)
     values = {solver: np.array([value]) for solver, value in means[f"test {metric}"].items()}
-    limits = limits_of(values)
+    limits = axis_limits(values)
     curves = {
         solver: [Curve(x=[times[solver]], y=value, style={"linestyle": "none"})]
         for solver, value in values.items()
     }
-    cut = name_solvers("Some values lie beyond the axis", beyond(values, limits))
+    outside = name_solvers("Some values lie beyond the axis", solvers_outside(values, limits))
     return Panels(
         title=f"Test {metric} and training time of {len(values)} solvers",
         panels=[Panel(curves=curves, limits=limits, log_x=times.tolist())],
         coloured=best_of_families(results, results.solvers),
         height=2.2,
-        labels=("Processor seconds of tuning and training", f"Test {metric}"),
-        notes=[errors_noted(results, metric), cut],
+        labels=("CPU seconds of tuning and training", f"Test {metric}"),
+        notes=[error_note(results, metric), outside],
         is_metric=False,
     )

@@ -13,7 +13,15 @@ from matplotlib.figure import Figure
 
 from moerank.figures import View
 from moerank.figures.panels import ROW, best_of_families, name_solvers, rows_figure
-from moerank.figures.style import CHOSEN, GREY, finished, in_style, one_panel, renamed, shorten_name
+from moerank.figures.style import (
+    CHOSEN,
+    GREY,
+    finish_figure,
+    in_style,
+    one_panel,
+    rename_solvers,
+    shorten_name,
+)
 from moerank.studies.evidence import Stability
 from moerank.studies.results import NoResultsError, Results, feature_stability, offers_sizes
 
@@ -43,7 +51,7 @@ def frequency_figure(view: View) -> Figure:
     folds_of_solver = view.results.by_solver()
     selecting = [solver for solver, folds in folds_of_solver.items() if offers_sizes(folds)]
     if not selecting:
-        raise NoResultsError(f"no solver of the study of {view.where} selects features")
+        raise NoResultsError(f"no solver of the study of {view.problem_name} selects features")
     solvers = best_of_families(view.results, selecting)
     runs = {solver: view.results.among([solver]) for solver in solvers}
     notes = (
@@ -94,7 +102,7 @@ def draw_frequency(shares: pd.DataFrame, stability: Iterable[str], notes: Iterab
             column, row, f"{100 * share:.0f}", ha="center", va="center", fontsize=6, color=colour
         )
     heads = [
-        f"{fill(renamed(solver), HEAD_LENGTH)}\n{index}"
+        f"{fill(rename_solvers(solver), HEAD_LENGTH)}\n{index}"
         for solver, index in zip(shares, stability, strict=True)
     ]
     axes.set_xticks(range(n_solvers), heads, fontsize=6, rotation=90 if n_solvers > 4 else 0)
@@ -104,7 +112,7 @@ def draw_frequency(shares: pd.DataFrame, stability: Iterable[str], notes: Iterab
     axes.tick_params(length=0)
     title = "Frequency of the features in the chosen members"
     note = " ".join(filter(None, notes))
-    return finished(figure, axes, FEATURE_HEIGHT * n_features, title, note)
+    return finish_figure(figure, axes, FEATURE_HEIGHT * n_features, title, note)
 
 
 def stability_figure(stability: Stability) -> Figure:
@@ -125,7 +133,7 @@ def stability_figure(stability: Stability) -> Figure:
 
     Notes
     -----
-    Features that no half selects, and those that a limit includes in every selection, have no bar.
+    Features that no half-sample selects, and features that a limit puts into every selection, have no bar.
 
     Examples
     --------
@@ -145,4 +153,4 @@ def stability_figure(stability: Stability) -> Figure:
         axes.set(xlim=(0, 1), xlabel=xlabel)
         note = " ".join(f"{sentence}." for sentence in stability.sentences())
         title = "Frequency of the features in halves of the queries"
-        return finished(figure, axes, axes.get_ylim()[0], title, note)
+        return finish_figure(figure, axes, axes.get_ylim()[0], title, note)

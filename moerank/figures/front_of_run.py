@@ -5,13 +5,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.figures.panels import has_log_axis, title_of
+from moerank.figures.panels import axis_title, has_log_axis
 from moerank.figures.style import (
     GREY,
     LINES,
     NOTE_SIZE,
     RING,
-    finished,
+    finish_figure,
     one_panel,
     put_log_scale,
     put_ticks,
@@ -19,10 +19,10 @@ from moerank.figures.style import (
 from moerank.runs.result import PARTS, Result
 
 # Markers of the baselines: all features and LambdaMART.
-BASELINES = ("D", "v")
+BASELINE_MARKERS = ("D", "v")
 
 # The x axis is logarithmic if the largest baseline exceeds the largest member by more than this factor.
-WIDE = 4.0
+LOG_AXIS_RATIO = 4.0
 
 
 def front_figure(result: Result) -> Figure:
@@ -68,7 +68,7 @@ def _objective_of_axis(result: Result) -> str:
 def draw_front(result: Result, members: pd.DataFrame, baselines: pd.DataFrame) -> Figure:
     """Draw the lines of the three parts, the band, the baselines and the ring, with the verdict as title."""
     metric, objective = result.metrics[0], _objective_of_axis(result)
-    label = title_of(objective, metric)
+    label = axis_title(objective, metric)
     is_curve = set(result.objectives) <= {objective, "error"}
     note = f"{result.problem}, fold {result.fold}: {result.solver}."
     if not is_curve:
@@ -95,20 +95,20 @@ def draw_front(result: Result, members: pd.DataFrame, baselines: pd.DataFrame) -
     axes.plot([amount], [value], **RING, label=f"chosen ({amount:g}), test {value:.3f}")
     axes.set(xlabel=label, ylabel=f"{metric} (higher is better)")
     amounts = [*members["amount"], *baselines["amount"]]
-    if has_log_axis(objective) or max(amounts) > WIDE * max(members["amount"]) > 0.0:
+    if has_log_axis(objective) or max(amounts) > LOG_AXIS_RATIO * max(members["amount"]) > 0.0:
         put_log_scale(axes, amounts)
     else:
         put_ticks(axes, integer=objective == "features")
     title = f"{len(result.best.features)} of {result.n_allowed} features are chosen"
     if result.verdict is not None:
         title = result.verdict.title
-    return finished(figure, axes, 2.0, title, note, axes)
+    return finish_figure(figure, axes, 2.0, title, note, axes)
 
 
 def _put_baselines(axes: Axes, baselines: pd.DataFrame) -> None:
     """Mark each baseline with its name; the first one, of all features, also has a dotted line."""
     best = max(baselines["test"], default=0.0)
-    for row, marker in zip(baselines.itertuples(), BASELINES, strict=False):
+    for row, marker in zip(baselines.itertuples(), BASELINE_MARKERS, strict=False):
         point = row.amount, row.test
         axes.plot(*point, marker, color=GREY, label=f"_{row.name}")
         above = row.test == best  # off the line of all features

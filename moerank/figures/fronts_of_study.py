@@ -14,24 +14,24 @@ from moerank.figures.panels import (
     best_of_families,
     fronts_of_fold,
     name_solvers,
-    same_goal,
-    two_of,
+    objectives_note,
+    select_goal,
 )
-from moerank.figures.style import LINES, beyond, limits_of
+from moerank.figures.style import LINES, axis_limits, solvers_outside
 
 
 def fronts_panels(view: View) -> Panels:
     """Return the front of each solver on one fold, with its first seed: a panel for each part of the data.
 
-    A note names the solvers without a front, and those with values beyond `style.limits_of`. If there are many solvers,
-    the best of each family by validation has a colour. With more than two objectives, the members are points.
+    A note names the solvers without a front, and those with values beyond `style.axis_limits`. If there are many
+    solvers, the best of each family by validation has a colour. With more than two objectives, the members are points.
     """
-    view, unlike = same_goal(view)
+    view, unlike = select_goal(view)
     metric, fold = view.metric, view.fold
     runs, absent = fronts_of_fold(view)
     many_objectives = len(view.results.further_objectives) > 0
     style = {"linestyle": "none", "markevery": 1} if many_objectives else {}
-    panels, cut = [], []
+    panels, outside = [], []
     for part, look in LINES.items():
         curves: dict[str, list[Curve]] = {}
         values: dict[str, Vector] = {}
@@ -46,15 +46,15 @@ def fronts_panels(view: View) -> Panels:
                 has_grey=not many_objectives,
             )
             curves[solver] = [curve]
-        limits = limits_of(values)
+        limits = axis_limits(values)
         panels.append(Panel(title=look["label"], curves=curves, limits=limits))
-        cut += beyond(values, limits)
-    outside = name_solvers("Some values lie beyond the axis", dict.fromkeys(cut))
+        outside += solvers_outside(values, limits)
+    outside_note = name_solvers("Some values lie beyond the axis", dict.fromkeys(outside))
     return Panels(
         title=f"Fronts of fold {fold}",
         panels=panels,
         coloured=best_of_families(view.results, list(runs)),
         height=1.1,
         labels=("Number of features", f"{metric}, fold {fold} (higher is better)"),
-        notes=[*absent, outside, two_of(view.results), unlike],
+        notes=[*absent, outside_note, objectives_note(view.results), unlike],
     )

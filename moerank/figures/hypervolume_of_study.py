@@ -49,7 +49,7 @@ def hypervolume_panels(view: View, *, count: str = "evaluations") -> Panels:
     check_choice(COUNT_LABELS, count=count)
     runs = Results([run for run in view.results if run.convergence])
     if not runs:
-        raise NoResultsError(f"no solver of the study of {view.where} is a search")
+        raise NoResultsError(f"no solver of the study of {view.problem_name} is a search")
     goals = runs.alike()
     curves = _curves_by_panel(goals, count)
     ends, first_goal = {}, next(iter(goals.values()))

@@ -1,7 +1,7 @@
-"""Instances: the share of the pairs, documents or queries that each member was trained on.
+"""Instances: the fraction of the pairs, documents or queries that each member was trained on.
 
-The share of the training instances that each member was trained on, with the quartiles over the members of all folds
-and seeds that were not trained on all.
+The fraction of the training instances that each member was trained on, with the quartiles of those members of all folds
+and seeds that were not trained on all instances.
 """
 
 import pandas as pd
@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from moerank.figures import View
 from moerank.figures.panels import name_solvers, rows_figure
-from moerank.figures.style import finished
+from moerank.figures.style import finish_figure
 from moerank.studies.results import NoResultsError
 
 
@@ -33,7 +33,7 @@ def instances_frame(view: View) -> pd.DataFrame:
         if run.n_instances and member.instances is not None
     ]
     if not rows:
-        raise NoResultsError(f"no solver of the study of {view.where} selects instances")
+        raise NoResultsError(f"no solver of the study of {view.problem_name} selects instances")
     return pd.DataFrame(rows, columns=["solver", "share", "unit"])
 
 
@@ -53,4 +53,4 @@ def draw_instances(shares: pd.DataFrame, note: str) -> Figure:
     units = " or ".join(sorted(shares["unit"].unique()))
     axes.set(xlim=(0.0, None), xlabel=f"Share of the {units}")
     title = f"Share of the {units} that each member was trained on"
-    return finished(figure, axes, axes.get_ylim()[0], title, note, axes)
+    return finish_figure(figure, axes, axes.get_ylim()[0], title, note, axes)

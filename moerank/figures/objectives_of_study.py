@@ -16,12 +16,12 @@ from moerank.figures.panels import (
     Curve,
     Panel,
     Panels,
+    axis_title,
     best_of_families,
     fronts_of_fold,
     has_log_axis,
     non_dominated,
-    same_goal,
-    title_of,
+    select_goal,
     view_of_run,
 )
 from moerank.runs.result import Result
@@ -42,14 +42,14 @@ def objectives_panels(view: View) -> Panels:
     A staircase joins the members of a solver that are non-dominated in the pair, and the chosen one has a ring. A note
     names the solvers without a front. If there are many solvers, the best of each family by validation has a colour.
     """
-    view, unlike = same_goal(view)
+    view, unlike = select_goal(view)
     fold, objectives = view.fold, view.results.objectives
     if len(objectives) < 2:
         raise NoResultsError(
-            f"the study of {view.where} has one objective, so there is no pair to draw"
+            f"the study of {view.problem_name} has one objective, so there is no pair to draw"
         )
     runs, absent = fronts_of_fold(view)
-    titles = {name: title_of(name, view.metric) for name in objectives}
+    titles = {name: axis_title(name, view.metric) for name in objectives}
     pairs = list(combinations(objectives, 2))
     panels = []
     for x, y in pairs:
@@ -99,7 +99,7 @@ def _curves(
 
 
 def _within(title: str) -> str:
-    """Return a title as it stands within a sentence: the names of metrics keep their capitals."""
+    """Return a title with a lower-case initial, unless it is the name of a metric."""
     return title if title[1:2].isupper() else title[0].lower() + title[1:]
 
 

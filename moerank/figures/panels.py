@@ -20,11 +20,11 @@ from moerank.figures.style import (
     RING,
     WIDTH,
     Style,
-    finished,
+    finish_figure,
     one_panel,
     put_log_scale,
     put_ticks,
-    renamed,
+    rename_solvers,
     widen,
 )
 from moerank.mofsrank.objectives import known_objectives
@@ -70,11 +70,11 @@ def fixed_looks() -> dict[str, int]:
     return {name: names.index(name) for names in (searches, solvers) for name in names}
 
 
-def looks_of(solvers: Sequence[str]) -> dict[str, int]:
+def assign_looks(solvers: Sequence[str]) -> dict[str, int]:
     """Return the index of the look of each solver of a figure.
 
-    A name in `fixed_looks` begins with its own, the first names first, and others with a digest of the name. Each takes
-    the next one with a colour that the figure does not use, while there is one.
+    The search for a free look starts at that of `fixed_looks`, or at a digest of the name. Names of `fixed_looks` come
+    first. Each solver takes the next look with a colour that the figure does not use yet, as long as there is one.
     """
     fixed = fixed_looks()
     looks: dict[str, int] = {}
@@ -123,7 +123,7 @@ class Curve:
     x: Sequence[float] | Vector
     y: Sequence[float] | Vector
     band: tuple[Vector, Vector] | None = None  # the lower and upper ends at `x`
-    style: Style = field(default_factory=dict)  # what differs from the look of the solver
+    style: Style = field(default_factory=dict)  # properties that differ from the look of the solver
     ring: tuple[float, float] | None = None  # the point of the chosen member
     ring_label: str = "chosen"
     drops: bool = False  # True if a dotted line leads from x = 1 to each point
@@ -138,12 +138,12 @@ class Panel:
     curves: Mapping[str, Sequence[Curve]]  # by solver
     references: Sequence[Curve] = ()  # curves with a style of their own, drawn first
     limits: tuple[float, float] | None = None  # of the y axis
-    log_x: Sequence[float] = ()  # values for whose sake the x axis is logarithmic
+    log_x: Sequence[float] = ()  # values of a logarithmic x axis; empty for a linear one
 
 
 @dataclass(frozen=True, kw_only=True)
 class Panels:
-    """What a figure of several solvers shows, a panel above the next; `draw_panels` draws it.
+    """Description of a figure of several solvers, with panels from top to bottom; `draw_panels` draws it.
 
     `coloured` solvers have a colour, the others are grey. `height` is that of a panel in inches, and `labels` belong to
     the x and y axes. All panels share the x axis if `same_x`. If `is_metric`, `style.widen` widens the y axes.
@@ -178,7 +178,7 @@ def draw_panels(frame: Panels) -> Figure:
     else:
         figure.supylabel(ylabel, fontsize=8)
     note = " ".join(filter(None, frame.notes))
-    return finished(figure, column[0], frame.height, frame.title, note, column[0])
+    return finish_figure(figure, column[0], frame.height, frame.title, note, column[0])
 
 
 def _draw_panel(axes: Axes, panel: Panel, frame: Panels) -> None:
@@ -188,7 +188,7 @@ def _draw_panel(axes: Axes, panel: Panel, frame: Panels) -> None:
         axes.set_ylim(*panel.limits)
     for curve in panel.references:
         axes.plot(curve.x, curve.y, **curve.style)
-    looks = looks_of(frame.coloured)
+    looks = assign_looks(frame.coloured)
     for solver in frame.coloured:
         # A solver with a colour needs a line for the legend.
         for curve in panel.curves.get(solver, [Curve(x=[], y=[])]):
@@ -255,9 +255,9 @@ ROW, LINE = 0.13, 0.1
 
 def rows_figure(labels: Sequence[str]) -> tuple[Figure, Axes, Vector]:
     """Return a figure with a row for each label, its axes, and the centres of the rows in inches from the top."""
-    lines = [fill(renamed(label), LABEL_LENGTH) for label in labels]
+    lines = [fill(rename_solvers(label), LABEL_LENGTH) for label in labels]
     heights = np.array([ROW + LINE * text.count("\n") for text in lines])
-    total = max(heights.sum(), ROW)  # also without a label
+    total = max(heights.sum(), ROW)  # without a label as well
     figure, axes = one_panel(total + 1.0)
     centres = np.cumsum(heights) - heights / 2.0
     axes.set_yticks(centres, lines, fontsize=NOTE_SIZE)
@@ -270,8 +270,8 @@ def rows_figure(labels: Sequence[str]) -> tuple[Figure, Axes, Vector]:
 MAX_NAMED = 4
 
 
-def name_solvers(why: str, solvers: Collection[str]) -> str:
-    """Return a sentence on why some solvers are not drawn, with their names or, if many, their number; else "".
+def name_solvers(reason: str, solvers: Collection[str]) -> str:
+    """Return a sentence with a reason and the solvers that it concerns, or their number if there are many; else "".
 
     Examples
     --------
@@ -279,7 +279,7 @@ def name_solvers(why: str, solvers: Collection[str]) -> str:
     ('No search: gas, frank.', 'No search: 7 solvers.')
     """
     names = ", ".join(solvers) if len(solvers) <= MAX_NAMED else f"{len(solvers)} solvers"
-    return f"{why}: {names}." if solvers else ""
+    return f"{reason}: {names}." if solvers else ""
 
 
 def farthest_from_first(values: Mapping[str, pd.Series]) -> list[str]:
@@ -313,7 +313,7 @@ def farthest_from_first(values: Mapping[str, pd.Series]) -> list[str]:
     return [reference, *(rivals[i] for i in sorted(farthest) if steps[i])]
 
 
-def errors_noted(results: Results, metric: str) -> str:
+def error_note(results: Results, metric: str) -> str:
     """Return a sentence with the standard errors over folds; "" if there is a single fold."""
     errors = results.means()[1][f"test {metric}"].dropna()
     if errors.empty:
@@ -336,7 +336,9 @@ def fronts_of_fold(view: View) -> tuple[dict[str, Result], list[str]]:
         else:
             one_sized.append(solver)
     if not runs:
-        raise NoResultsError(f"no solver offers more than one size on fold {fold} of {view.where}")
+        raise NoResultsError(
+            f"no solver offers more than one size on fold {fold} of {view.problem_name}"
+        )
     absent = [solver for solver in view.results.solvers if solver not in {*runs, *one_sized}]
     return runs, [
         name_solvers("Not run", absent),
@@ -344,7 +346,7 @@ def fronts_of_fold(view: View) -> tuple[dict[str, Result], list[str]]:
     ]
 
 
-def same_goal(view: View) -> tuple[View, str]:
+def select_goal(view: View) -> tuple[View, str]:
     """Return the view of the goal of most runs, see `Results.alike`, and a sentence that names the other solvers."""
     (goal, results), *rest = view.results.alike().items()
     solvers = [solver for _, unlike in rest for solver in unlike.solvers]
@@ -353,7 +355,7 @@ def same_goal(view: View) -> tuple[View, str]:
 
 
 def box_note(result: Result, stages: Collection[str] = ()) -> str:
-    """Return a sentence on the box of the hypervolumes of a run and their reference point."""
+    """Return a sentence that names the box and the reference point of a run's hypervolumes."""
     low = ", ".join(f"{name} {end:g}" for name, (end, _) in result.box.items())
     high = ", ".join(f"{name} {end:g}" for name, (_, end) in result.box.items())
     pairs = ""
@@ -362,8 +364,8 @@ def box_note(result: Result, stages: Collection[str] = ()) -> str:
     return f"Hypervolume: share of the box from {low} to the reference point {high}{pairs}."
 
 
-def two_of(results: Results) -> str:
-    """Return a sentence on which two objectives a figure shows if the search had more; else ""."""
+def objectives_note(results: Results) -> str:
+    """Return a sentence that names the two objectives of a figure if the search had more; else ""."""
     if not results.further_objectives:
         return ""
     searched = ", ".join(results.objectives)
@@ -375,12 +377,12 @@ def has_log_axis(objective: str) -> bool:
     return getattr(known_objectives().get(objective), "log_axis", False)
 
 
-def title_of(objective: str, metric: str) -> str:
+def axis_title(objective: str, metric: str) -> str:
     """Return the label of an objective's axis; `metric` is the metric of the error.
 
     Examples
     --------
-    >>> title_of("error", "MAP"), title_of("lead_time", "MAP")
+    >>> axis_title("error", "MAP"), axis_title("lead_time", "MAP")
     ('MAP', 'Lead time')
     """
     if objective == "error":

@@ -1,4 +1,4 @@
-"""Demšar's diagram: mean ranks of searches over problems, with bars that join those that tests cannot tell apart."""
+"""Demšar's diagram: mean ranks of searches over problems, with bars over groups that do not differ significantly."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.panels import ROW
-from moerank.figures.style import GREY, NOTE_SIZE, finished, one_panel, put_ticks, renamed
+from moerank.figures.style import (
+    GREY,
+    NOTE_SIZE,
+    finish_figure,
+    one_panel,
+    put_ticks,
+    rename_solvers,
+)
 from moerank.statistics import RankTest
 from moerank.studies.searches import SearchStudy
 
@@ -14,7 +21,7 @@ from moerank.studies.searches import SearchStudy
 MAX_RANKED = 16
 
 # Distance of the bars, in inches.
-BAR = 0.05
+BAR_DISTANCE = 0.05
 
 
 def ranks_figure(
@@ -33,10 +40,10 @@ def draw_ranks(names: Sequence[str], test: RankTest) -> Figure:
     ranks = test.ranks[:MAX_RANKED].tolist()
     groups = rank_groups(ranks, test.critical_difference)
     figure, axes = one_panel(2.0)
-    height = ROW * ((len(ranks) + 1) // 2 + 1) + BAR * (len(groups) + 1)
+    height = ROW * ((len(ranks) + 1) // 2 + 1) + BAR_DISTANCE * (len(groups) + 1)
     for index, (best, worst) in enumerate(groups, start=1):
         ends = ranks[best] - 0.05, ranks[worst] + 0.05
-        y, label = BAR * index, f"_bar {index}"
+        y, label = BAR_DISTANCE * index, f"_bar {index}"
         axes.plot(ends, [y, y], color=GREY, linewidth=2.0, solid_capstyle="butt", label=label)
     _put_names(axes, names, ranks, height)
     axes.set(xlim=(1.0, ranks[-1]), ylim=(height, 0.0), yticks=[])
@@ -51,7 +58,7 @@ def draw_ranks(names: Sequence[str], test: RankTest) -> Figure:
     if len(names) > len(ranks):
         note += f" {len(names) - len(ranks)} more searches rank behind."
     title = f"Mean ranks by median hypervolume share on {test.n_blocks} problems"
-    return finished(figure, axes, height, title, note)
+    return finish_figure(figure, axes, height, title, note)
 
 
 def _put_names(axes: Axes, names: Sequence[str], ranks: Sequence[float], height: float) -> None:
@@ -64,7 +71,7 @@ def _put_names(axes: Axes, names: Sequence[str], ranks: Sequence[float], height:
             end, side, row = ranks[-1], "left", index - n_left + len(ranks) % 2
         y = height - ROW * row
         axes.plot([rank, rank, end], [0.0, y, y], color="black", linewidth=0.6, label=name)
-        label = f" {renamed(name)} ({rank:.2f}) "
+        label = f" {rename_solvers(name)} ({rank:.2f}) "
         axes.text(end, y, label, ha=side, va="center", fontsize=NOTE_SIZE)
 
 

@@ -1,7 +1,7 @@
 """Shapes: what each feature adds to the score.
 
 What each feature adds to the score, minus the mean over the training documents, the largest spread first. All panels
-have one vertical scale, and ticks at the bottom are deciles of the documents.
+share one vertical scale, and ticks at the bottom are deciles of the documents.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,25 +13,25 @@ from matplotlib.image import AxesImage
 
 from moerank.data import PER_QUERY
 from moerank.figures import View
-from moerank.figures.style import GREY, WIDTH, finished, in_style, put_ticks, shorten_name
+from moerank.figures.style import GREY, WIDTH, finish_figure, in_style, put_ticks, shorten_name
 from moerank.rankers.shapes import Shape
 from moerank.runs.result import Result
 from moerank.studies.results import NoResultsError
 
 N_COLUMNS = 3
 MAX_PANELS = 18
-# Characters over a panel.
+# Maximum length of a panel's title, in characters.
 TITLE_LENGTH = 18
 
-# Inches of the height of a panel.
-PANEL = 0.62
+# Height of a panel, in inches.
+PANEL_HEIGHT = 0.62
 
-# Largest value over the last decile from which an axis is logarithmic.
+# An axis is logarithmic if its largest value exceeds the last decile by more than this factor.
 LONG_TAIL = 3.0
 
 
 def shapes_figure(result: Result) -> Figure:
-    """Draw the shapes of the chosen member."""
+    """Draw the shape functions of the chosen member."""
     note = f"{result.problem}, fold {result.fold}: {result.solver}."
     if result.scaling == PER_QUERY:
         note = f"Values are scaled to [0, 1] in each query. {note}"
@@ -39,16 +39,16 @@ def shapes_figure(result: Result) -> Figure:
 
 
 def shapes_of_study(view: View) -> Figure:
-    """Draw the shapes of the first run with any on the fold, in the order of the solvers."""
+    """Draw the shape functions of the first run on the fold that has some, in the order of the solvers."""
     fold = view.fold
     for run in view.results.first_runs(fold).values():
         if run.shapes:
             return shapes_figure(run)
-    raise NoResultsError(f"no solver adds up functions of features on fold {fold} of {view.where}")
+    raise NoResultsError(f"no solver has shape functions on fold {fold} of {view.problem_name}")
 
 
 def figure_of_shapes(shapes: Sequence[Shape], note: str = "") -> Figure:
-    """Return a figure with a panel for each function, steps of one feature first, and maps of two as shades of grey."""
+    """Return a figure with a panel for each function: first steps of one feature, then maps of two in grey."""
     visible = sorted(shapes[:MAX_PANELS], key=lambda shape: len(shape.features))
     with in_style():
         figure = Figure(figsize=(WIDTH, 2.0), layout="constrained")
@@ -64,18 +64,21 @@ def figure_of_shapes(shapes: Sequence[Shape], note: str = "") -> Figure:
             bar.ax.tick_params(labelsize=5)
         figure.supylabel("Added to the score", fontsize=7)
         notes = [
-            "The mean over the training documents is subtracted. "
-            "Ticks at the bottom mark their deciles."
+            "0 is the average over the training documents. Ticks at the bottom are their deciles."
         ]
         if image is not None:
             notes.append(
-                "Maps show what two features add beyond their own steps; "
-                "the second one runs upwards."
+                "Maps show pairwise interactions: what two features add beyond their own steps. "
+                "The second feature runs upwards."
             )
         if len(shapes) > len(visible):
-            notes.append(f"{len(shapes) - len(visible)} with a smaller spread are left out.")
+            notes.append(
+                f"{len(shapes) - len(visible)} functions with a smaller spread are left out."
+            )
         below = " ".join(filter(None, [*notes, note]))
-        return finished(figure, panels[0], PANEL, "What each feature adds to the score", below)
+        return finish_figure(
+            figure, panels[0], PANEL_HEIGHT, "What each feature adds to the score", below
+        )
 
 
 def _put_shapes(panels: Iterable[Axes], shapes: Sequence[Shape]) -> AxesImage | None:
@@ -140,7 +143,7 @@ def _put_map(axes: Axes, shape: Shape, largest: float) -> AxesImage:
 
 
 def _title(shape: Shape) -> str:
-    """Return the names of the features, shorten_name to fit over a panel."""
+    """Return the names of the features, shortened to fit over a panel."""
     length = TITLE_LENGTH
     if len(shape.features) == 2:
         length = (TITLE_LENGTH - len(" × ")) // 2

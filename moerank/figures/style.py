@@ -61,7 +61,7 @@ FIGURE_FILES: dict[str, dict[str, None]] = {
 
 @dataclass(frozen=True)
 class Paper:
-    """What a figure in a paper changes: no title, a width in millimetres, and other names of solvers."""
+    """Settings of a figure for a paper: its title or none, its width in millimetres, and names of solvers."""
 
     title: bool = True
     width: float = 25.4 * WIDTH
@@ -83,11 +83,11 @@ def in_style(paper: Paper | None = None) -> Iterator[None]:
         _paper.reset(token)
 
 
-def renamed(text: str) -> str:
-    """Return a text with the names that the paper gives to solvers.
+def rename_solvers(text: str) -> str:
+    """Replace the names of solvers in a text by those of the paper.
 
     >>> with in_style(Paper(names={"gas": "GAS", "gas-e": "GAS-E"})):
-    ...     renamed("gas-e is better than gas")
+    ...     rename_solvers("gas-e is better than gas")
     'GAS-E is better than GAS'
     """
     names = _paper.get().names
@@ -99,7 +99,7 @@ def renamed(text: str) -> str:
 
 
 def shorten_name(name: str, length: int) -> str:
-    """Return a name of at most so many characters.
+    """Shorten a name to at most `length` characters.
 
     >>> shorten_name("price", 5), shorten_name("prices", 5)
     ('price', 'pric…')
@@ -163,7 +163,7 @@ def put_title(figure: Figure, title: str, lines: Axes | None = None) -> None:
         _fit(figure, figure.suptitle("", x=0.02, ha="left", fontsize=8, fontweight="bold"), title)
         return
     handles, labels = lines.get_legend_handles_labels()
-    labels = [fill(renamed(label), 52) for label in labels]
+    labels = [fill(rename_solvers(label), 52) for label in labels]
     for n_columns in range(MAX_COLUMNS, 0, -1):
         figure.legends.clear()
         legend = figure.legend(handles, labels, ncols=n_columns, **_LEGEND)
@@ -176,7 +176,7 @@ def put_title(figure: Figure, title: str, lines: Axes | None = None) -> None:
 def _fit(figure: Figure, label: Text, text: str) -> None:
     """Break the text of a label into lines that fit the figure."""
     for n_characters in range(100, 30, -2):
-        label.set_text(fill(renamed(text), n_characters, break_on_hyphens=False))
+        label.set_text(fill(rename_solvers(text), n_characters, break_on_hyphens=False))
         if _fits(figure, label):
             break
 
@@ -186,7 +186,7 @@ def _fits(figure: Figure, artist: Artist) -> bool:
     return artist.get_window_extent().width <= (figure.get_figwidth() - MARGINS) * figure.dpi
 
 
-def finished(
+def finish_figure(
     figure: Figure,
     axes: Axes,
     height: float,
@@ -213,12 +213,12 @@ def put_ticks(
     axes.locator_params(axis=axis, nbins=nbins, integer=integer, steps=ROUND_STEPS)
 
 
-# Least span of an axis of metric values, so that differences that do not matter in practice do not fill it.
+# Minimum span of an axis of metric values, so that differences that do not matter in practice do not fill it.
 MIN_SPAN = 4.0 * MARGIN
 
 
 def widen(axes: Axes) -> None:
-    """Widen the y axis to at least `MIN_SPAN`, so that it does not magnify tiny differences of a metric."""
+    """Widen the y axis to at least `MIN_SPAN`, so that it does not magnify small differences of a metric."""
     low, high = axes.get_ylim()
     missing = MIN_SPAN - (high - low)
     if missing > 0:
@@ -229,7 +229,7 @@ def fit_height(figure: Figure, axes: Axes, height: float) -> None:
     """Set the height of a figure so that these axes are `height` inches high.
 
     Legends and notes have fixed heights. The height of the axes is therefore linear in that of the figure. A single row
-    of axes takes all that the figure gains; for more rows a second layout tells their share.
+    of axes takes all that the figure gains; for more rows a second layout measures the share of one.
     """
     layout = figure.get_layout_engine()
     assert layout is not None
@@ -240,9 +240,9 @@ def fit_height(figure: Figure, axes: Axes, height: float) -> None:
         return axes.get_position().height * figure_height
 
     high = 4.0 * figure.get_figheight()  # high enough for every layout
-    tall, grid = laid_out(high), axes.get_gridspec()
-    share = 1.0 if grid is not None and grid.nrows == 1 else laid_out(high + 1.0) - tall
-    figure.set_figheight(high + (height - tall) / share)
+    axes_height, grid = laid_out(high), axes.get_gridspec()
+    share = 1.0 if grid is not None and grid.nrows == 1 else laid_out(high + 1.0) - axes_height
+    figure.set_figheight(high + (height - axes_height) / share)
 
 
 def put_log_scale(axes: Axes, amounts: Sequence[float]) -> None:
@@ -260,22 +260,24 @@ def put_log_scale(axes: Axes, amounts: Sequence[float]) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def limits_of(values: Mapping[str, Vector], always: Sequence[float] = ()) -> tuple[float, float]:
+def axis_limits(
+    values: Mapping[str, Vector], required: Sequence[float] = ()
+) -> tuple[float, float]:
     """Return axis limits for the values of each solver, where larger is better.
 
-    The limits include the best value of every solver and the values `always`. The poorest twentieth of all values, such
-    as those of single features, is cut off if it takes more than half of the axis.
+    The limits include the best value of every solver and the `required` values. The poorest twentieth of all values,
+    such as those of single features, is cut off if it takes more than half of the axis.
     """
     best = [np.nanmax(value) for value in values.values() if np.isfinite(value).any()]
-    finite = np.concatenate([*values.values(), np.asarray(always, float)])
+    finite = np.concatenate([*values.values(), np.asarray(required, float)])
     finite = finite[np.isfinite(finite)]
     high = finite.max()
-    low = min(max(finite.min(), 2.0 * np.quantile(finite, 0.05) - high), *best, *always)
+    low = min(max(finite.min(), 2.0 * np.quantile(finite, 0.05) - high), *best, *required)
     margin = 0.05 * (high - low) or 0.01
     return float(low - margin), float(high + margin)
 
 
-def beyond(values: Mapping[str, Vector], limits: tuple[float, float]) -> list[str]:
+def solvers_outside(values: Mapping[str, Vector], limits: tuple[float, float]) -> list[str]:
     """Return the solvers that have values beyond the limits."""
     low, high = limits
     return [solver for solver, value in values.items() if ((value < low) | (value > high)).any()]

@@ -578,7 +578,7 @@ def decide(
     gains, errors = np.transpose([statistics.mean_and_error(row) for row in differences])
     harmless = gains >= -np.nan_to_num(errors)  # a single query has no error
     if harmless[member]:
-        if n_differing >= statistics.FEWEST_QUERIES:
+        if n_differing >= statistics.MIN_QUERIES:
             return "use", ""
         queries = "query" if n_differing == 1 else "queries"
         return "try", f"Only {n_differing} validation {queries} can tell, too few to rely on"

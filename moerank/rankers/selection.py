@@ -72,7 +72,7 @@ class Selection(Ranker):
         >>> from moerank.rankers import FSMRank
         >>> train, vali, test = load_planted_fold(1, n_queries=150, n_documents=10)
         >>> FSMRank(lambda2=0.1).fit(train).verdict(test, train, vali).sentence[:80]
-        '4 of 30 features, at a loss; estimated loss .197 NDCG@10 (95 %: .058 to .290) ag'
+        '4 of 30 features rank worse; estimated loss .197 NDCG@10 (95 %: .058 to .290) ag'
         """
         check_is_fitted(self, "support_")
         check_positive(margin=margin)

@@ -1,5 +1,5 @@
 "use strict";
-// Columns whose least value is the best; for the other columns of numbers, a first click puts the largest value first.
+// Columns whose minimum is the best value; for the other columns of numbers, a first click puts the largest value first.
 const LEAST = new Set([
   "features", "IGD+", "Holm", "training (s)", "tuning (s)", "given up", "losses", "loss", "worse",
   ...Object.values(JSON.parse(document.getElementById("fronts").textContent)).flatMap((problem) => problem.further),

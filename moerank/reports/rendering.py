@@ -19,8 +19,8 @@ from moerank.runs.run_fold import Progress
 from moerank.studies.results import NoResultsError, Results, by_validation
 from moerank.studies.searches import QUALITIES, SearchStudy
 
-# A cell with more characters gets a minimum width.
-LONG = 40
+# Cells with more characters get a minimum width.
+MIN_WIDTH_LENGTH = 40
 
 
 def html_report(report: Report, progress: Progress | None = None) -> str:
@@ -53,7 +53,7 @@ def _page(**content: object) -> str:
 
 
 def searches_page(study: SearchStudy) -> str:
-    """Return the page of a study of searches: what was found, tables of all indicators, and all figures."""
+    """Return the page of a study of searches: its findings, tables of all indicators, and all figures."""
     tables = {
         f"{name}: median (quartile range), sign and A12": study.table(quality=name)
         for name in QUALITIES
@@ -114,7 +114,7 @@ def _explorer_row(member: Member, results: Results) -> list[object]:
 
 def _html(table: ReportTable) -> Markup:
     """Return a table as HTML by pandas, with a class for each kind of cell."""
-    classes = table.texts.map(lambda text: "long" if len(text) > LONG else "")
+    classes = table.texts.map(lambda text: "long" if len(text) > MIN_WIDTH_LENGTH else "")
     for column in filter(table.is_number, table.columns):
         classes[column] = np.where(table.bold[column], "number best", "number")
     styler = table.texts.style.hide(axis="index").set_td_classes(classes)

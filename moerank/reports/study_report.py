@@ -82,9 +82,9 @@ class Report:
     def runs(self, problem: str) -> pd.DataFrame:
         """Return the numbers of the runs on a problem, with the quality of their fronts, see `front_quality`.
 
-        ``instances used`` is the share of the instances that the chosen member was trained on. ``given up`` bounds the
-        share of the loss reduction that it gives up, and ``proved`` is the share of sizes with a proved optimum; both
-        are NaN without a certificate.
+        ``instances used`` is the fraction of the instances that the chosen member was trained on. ``given up`` bounds
+        its optimality gap, as a fraction of the loss reduction, and ``proved`` is the fraction of the sizes with a
+        proved optimum; both are NaN without a certificate.
         """
         runs = self.results.of(problem)
         frame = runs.frame.merge(results.front_quality(runs), on=["solver", "fold", "seed"])
@@ -138,7 +138,7 @@ FORMATTERS: dict[str, Callable[[float], str]] = {
 class ReportTable:
     """A table with a name for links and a caption; the first column of its frame names the rows.
 
-    The best value of each column in `best` is bold: the largest if True, else the least. `marked` lists by column the
+    The best value of each column in `best` is bold: the maximum if True, else the minimum. `marked` lists by column the
     rows that differ significantly from a reference.
     """
 
@@ -182,7 +182,7 @@ class ReportTable:
 
     @cached_property
     def bold(self) -> pd.DataFrame:
-        """Whether a cell is bold: the best value of a column, all that are printed alike, and significant p values."""
+        """Whether a cell is bold: the best value of a column, values printed like it, and significant p values."""
         bold = pd.DataFrame(False, index=self.frame.index, columns=self.columns)
         for column, largest in self.best.items():
             values = self.frame[column]
@@ -195,7 +195,7 @@ class ReportTable:
         return bold
 
 
-def over_folds(runs: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
+def means_with_errors(runs: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
     """Return `means_over_folds` with standard errors: `columns` maps the columns to the names of their means."""
     means, errors = results.means_over_folds(runs)
     frame = pd.DataFrame(index=means.index)
@@ -207,7 +207,7 @@ def over_folds(runs: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
 
 @dataclass
 class ReportSection:
-    """A section of a report. `figures` names sections of figures with a problem; `explored` is a problem."""
+    """A section of a report. `figures` pairs sections of figures with problems; `explored` names a problem."""
 
     title: str
     tables: list[ReportTable] = field(default_factory=list)
@@ -237,7 +237,7 @@ MAX_LISTED = 8
 
 
 def verdict_section(report: Report) -> ReportSection:
-    """Return for each problem the solver that validation chooses, with its tests, or why there is no choice."""
+    """Return the solver that validation chooses for each problem, with its tests, or the reason why there is none."""
     sentences = [_decision(report.of(problem)) for problem in report.problems]
     if report.n_missing:
         n = len(report.results)
@@ -249,7 +249,7 @@ def verdict_section(report: Report) -> ReportSection:
 
 
 def _decision(runs: results.Results) -> str:
-    """Return the solver to choose for one problem, or why there is no choice."""
+    """Return a sentence on the solver to choose for one problem, or on why there is none."""
     (problem,) = runs.problems
     try:
         choice, rivals = results.chosen_solver(runs)
@@ -263,8 +263,9 @@ def _decision(runs: results.Results) -> str:
     return (
         f"{problem}: {choice['solver']} with {choice['n_features']:.1f} of {verdict.n_allowed} "
         f"features{reason}. Compared with {verdict.against or 'the same ranker'} on all features: "
-        f"{outcome} (p of no difference {p_text(verdict.p)}, of a difference beyond the margin "
-        f"{p_text(verdict.p_equivalent)}; unlike t tests, these tests allow for rare large losses)."
+        f"{outcome} (p values: {p_text(verdict.p)} for a difference, "
+        f"{p_text(verdict.p_equivalent)} for equivalence within the margin; unlike t tests, "
+        "these tests are robust to rare large losses)."
     )
 
 
@@ -294,7 +295,7 @@ def _means_table(report: Report, problem: Problem, is_comparable: bool) -> Repor
     columns = {"n_features": "features"}
     columns |= {f"test {metric}": metric for metric in metrics}
     columns |= {name: name for name in runs.further_objectives}
-    means = over_folds(report.runs(problem.name), columns)
+    means = means_with_errors(report.runs(problem.name), columns)
     marked = {}
     for metric in metrics:
         if any(entry.solver for entry in problem.published):
@@ -328,11 +329,11 @@ def _cost_table(report: Report, problem: Problem) -> ReportTable:
         "evaluations": "evaluations",
         "trained": "trained",
     }
-    costs = over_folds(runs, columns).dropna(axis=1, how="all")
+    costs = means_with_errors(runs, columns).dropna(axis=1, how="all")
     costs.insert(1, "runs", runs.groupby("solver").size()[costs["solver"]].to_numpy())
     caption = (
-        f"{problem.name}: processor seconds; evaluations that a search asked for, and distinct "
-        "individuals among them, whose rankers were trained."
+        f"{problem.name}: CPU seconds; evaluations of a search, and those without repeats, "
+        "whose rankers were trained."
     )
     return ReportTable(f"cost-{problem.name}", caption, costs)
 
@@ -344,7 +345,7 @@ def _front_tables(report: Report, problem: Problem, is_comparable: bool) -> Iter
     columns = {name: name for name in FRONT_COLUMNS}
     name = f"fronts-{problem.name}"
     for index, goal in enumerate(report.of(problem).alike().values(), start=1):
-        fronts = over_folds(runs[runs["solver"].isin(goal.solvers)], columns)
+        fronts = means_with_errors(runs[runs["solver"].isin(goal.solvers)], columns)
         box = box_note(goal[0])
         caption = f"{problem.name}: training data; IGD+ to the joint front. {box}"
         label = f"{name}-{index}" if index > 1 else name
@@ -381,7 +382,7 @@ def _losses(runs: results.Results) -> ReportTable:
         frame["queries"] = [verdict.n_differing for verdict in verdicts]
     caption = (
         f"{problem}: {runs.metric} minus that of the same ranker on all features; "
-        "numbers of runs by finding."
+        "number of runs by finding."
     )
     return ReportTable(f"verdicts-{problem}", caption, frame)
 
@@ -398,7 +399,7 @@ def features_section(report: Report) -> ReportSection:
 def _most_chosen(runs: results.Results) -> ReportTable:
     """Return the features that each solver chooses most often; solvers that offer a single size have no row."""
     (problem,) = runs.problems
-    sizes = over_folds(runs.frame, {"n_features": "features"}).set_index("solver")
+    sizes = means_with_errors(runs.frame, {"n_features": "features"}).set_index("solver")
     rows = []
     for solver, folds in runs.by_solver().items():
         if not results.offers_sizes(folds):
@@ -483,7 +484,7 @@ def missing_section(report: Report) -> ReportSection:
 
 
 def commands_section(report: Report) -> ReportSection:
-    """Return how to run the study again, and the versions and the machine of the results."""
+    """Return instructions to run the study again, and the versions and the machine of its results."""
     versions = pd.DataFrame([run.versions for run in report.results])
     rows = [(name, ", ".join(sorted(set(versions[name].dropna())))) for name in versions]
     frame = pd.DataFrame(rows, columns=["library", "version"])

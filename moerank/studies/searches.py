@@ -527,10 +527,10 @@ class SearchStudy:
         """Return the algorithms by mean rank of their median hypervolume shares, and Friedman's and Nemenyi's tests.
 
         A NoResultsError is raised if fewer than three algorithms have runs on two problems, or, to be `tested`, on
-        `FEWEST_BLOCKS` problems.
+        `MIN_BLOCKS` problems.
         """
         medians = self._values("hypervolume share").groupby(level="problem").median().dropna(axis=1)
-        min_blocks = statistics.FEWEST_BLOCKS if tested else 2
+        min_blocks = statistics.MIN_BLOCKS if tested else 2
         if len(medians) < min_blocks or medians.shape[1] < 3:
             raise NoResultsError(
                 f"ranks need three searches on {min_blocks} problems; "
@@ -564,7 +564,7 @@ class SearchStudy:
             names, test = self.ranks()
             ranks = zip(names, test.ranks, strict=True)
             sentence = f"Mean ranks: {', '.join(f'{name} {rank:.1f}' for name, rank in ranks)}"
-            if test.n_blocks < statistics.FEWEST_BLOCKS:
+            if test.n_blocks < statistics.MIN_BLOCKS:
                 sentence += f"; {test.n_blocks} problems are too few for a test of ranks"
             sentences.append(sentence)
         origins = pd.Series({name: target.origin for name, target in targets.items()})

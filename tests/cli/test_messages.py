@@ -9,7 +9,7 @@ import time
 import pytest
 from helpers import logs
 
-from moerank.cli.messages import REPEATED
+from moerank.cli.messages import REPEAT_SECONDS
 
 INSIDE = """
 import hashlib, sys
@@ -33,7 +33,7 @@ def test_a_second_signal_ends_a_command_whose_main_thread_is_inside_a_kernel(num
                 process.send_signal(number)
             if n_signals != 1:
                 with pytest.raises(subprocess.TimeoutExpired):
-                    process.wait(2 * REPEATED)
+                    process.wait(2 * REPEAT_SECONDS)
         try:
             assert process.wait(60) == 128 + number
         finally:
@@ -71,9 +71,9 @@ def test_a_command_whose_reader_has_gone_says_nothing(tmp_path, words):
 def test_signs_that_the_output_cannot_encode_become_ascii(encoding):
     text, (name, _, _) = "\u2212.1 \u00b1 2 \u03b1", encoding.partition(":")
     code = (
-        "from moerank.cli.messages import escape_what_cannot_be_written, notice, say\n"
+        "from moerank.cli.messages import escape_unencodable, notice, say\n"
         "from moerank.cli.tables import output\n"
-        "escape_what_cannot_be_written()\n"
+        "escape_unencodable()\n"
         f"say({text!a})\nnotice({text!a})\noutput().print({text!a})\n"
     )
     environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}

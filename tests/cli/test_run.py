@@ -59,7 +59,7 @@ def test_run_prints_the_decision_and_writes_the_files(command, tmp_path, tiny_re
     half = course.evaluations[-1] / 2
     first = max(h for seen, h in zip(course.evaluations, course.hypervolume, strict=True) if seen <= half)
     added = 1 - first / course.hypervolume[-1]
-    assert f"second half of the search improved the hypervolume of its front by {100 * added:.1f} %." in text
+    assert f"In its second half the search improved the hypervolume of its front by {100 * added:.1f} %." in text
     assert f"Files in results/tiny-fold2-seed4: {', '.join(FILES)}" in text
     assert lines[-1] == "  moerank export results/tiny-fold2-seed4 --format solr"
 
@@ -121,7 +121,7 @@ def test_where_all_features_are_better_another_ranker_is_next(command, tmp_path)
     for decision, rival, head, words, option in (
         ("keep", "", keep, "label more queries, or try another ranker:", "--backend=additive"),
         ("keep", "LambdaMART is better", keep, "try another ranker:", trees),
-        ("loss", "LambdaMART is better", "OF 20 FEATURES, AT A LOSS", "try another ranker:", trees),
+        ("loss", "LambdaMART is better", "OF 20 FEATURES RANK WORSE", "try another ranker:", trees),
     ):
         stored["verdict"] |= {"decision": decision, "rival": rival}
         path.write_text(json.dumps(stored))

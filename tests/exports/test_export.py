@@ -19,9 +19,9 @@ from moerank.exports.deployable import (
     deployable,
     engine_names,
     largest_value,
+    next_single_above,
     read_features,
-    single_above,
-    single_at_most,
+    round_down_to_single,
 )
 from moerank.rankers.model import Forest, Model
 
@@ -212,7 +212,7 @@ LARGEST = float(np.finfo(np.float32).max)
 
 @given(FINITE)
 def test_single_precision_is_parted_where_double_precision_is(value):
-    below, above = single_at_most(value), single_above(value)
+    below, above = round_down_to_single(value), next_single_above(value)
     assert np.float32(below) == below and np.float32(above) == above
     assert abs(below) <= LARGEST and abs(above) <= LARGEST
     if abs(value) < LARGEST:
@@ -226,5 +226,5 @@ def test_single_precision_is_parted_where_double_precision_is(value):
 def test_the_largest_value_is_found_of_any_size(values):
     bounds = np.array(values)
     np.testing.assert_array_equal(largest_value(len(values), lambda x: x <= bounds, np.float64), bounds)
-    singles = np.array([single_at_most(value) for value in values])
+    singles = np.array([round_down_to_single(value) for value in values])
     np.testing.assert_array_equal(largest_value(len(values), lambda x: x <= bounds, np.float32), singles)

@@ -77,11 +77,11 @@ def test_values_that_single_precision_does_not_tell_apart_are_never_parted(ranke
     assert len(np.unique(rounded[:, 1])) < 60
     np.testing.assert_array_equal(model.scores(rounded), model.scores(X))
     served = deployable(model, "moerank", {})
-    assert served.coarse == [
+    assert served.precision_remarks == [
         "Single precision keeps fewer than three digits of 'b', because its values are far from 0 compared to their "
         "spread. Subtract a constant before it is stored, and train again."
     ]
-    assert not deployable(trained(ranker, X - [0, 1.7e9, 0], normalize), "moerank", {}).coarse
+    assert not deployable(trained(ranker, X - [0, 1.7e9, 0], normalize), "moerank", {}).precision_remarks
 
 
 def test_a_threshold_lies_between_values_whatever_part_of_the_data_a_tree_is_shown():

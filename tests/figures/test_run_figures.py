@@ -192,5 +192,5 @@ def test_shapes_have_one_vertical_scale_and_a_panel_each(tiny_result):
     assert title_of_figure(figure) == "What each feature adds to the score"
     many = draw("shapes", replace(tiny_result, shapes=[SHAPES[0]] * 40))
     assert_legible(many)
-    assert "22 with a smaller spread are left out." in many._supxlabel.get_text().replace("\n", " ")
+    assert "22 functions with a smaller spread are left out." in many._supxlabel.get_text().replace("\n", " ")
     assert "shapes" in figures_of(result)

@@ -13,9 +13,16 @@ from helpers.drawn import assert_legible, lines_of, panels_of, texts_on_the_page
 from scipy.stats import rankdata
 
 from moerank.figures import FIGURES
-from moerank.figures.panels import MAX_LINES, best_of_families, farthest_from_first, fixed_looks, looks_of, solver_style
+from moerank.figures.panels import (
+    MAX_LINES,
+    assign_looks,
+    best_of_families,
+    farthest_from_first,
+    fixed_looks,
+    solver_style,
+)
 from moerank.figures.ranks_of_study import ranks_figure
-from moerank.figures.style import encode, in_style, limits_of, save_figure
+from moerank.figures.style import axis_limits, encode, in_style, save_figure
 from moerank.rankers.shapes import Shape
 from moerank.runs.problem import Published
 from moerank.runs.solver import NamedSolver
@@ -45,8 +52,8 @@ def hostile(results):
     """A study with labels longer than the page is wide, and names with signs that mean something elsewhere."""
     names = [f"$x^{{{number} <b>& a name that goes on and on \\frac$" for number in range(20)]
     given = {"lambda1": 0.001, "lambda2": 0.001, "target": "$y^", "another_one": "difference"}
-    renamed = [replace(result, feature_names=names) for result in results]
-    both = [entry for result in renamed for entry in (result, relabelled(result, given))]
+    rename_solvers = [replace(result, feature_names=names) for result in results]
+    both = [entry for result in rename_solvers for entry in (result, relabelled(result, given))]
     return Results(both, results.ablations)
 
 
@@ -107,7 +114,7 @@ def test_shapes_are_those_of_the_first_solver_that_has_some(results, problem):
         ("fronts", "no solver offers more than one size on fold 1 of tiny"),
         ("hypervolume", "no solver of the study of tiny is a search"),
         ("frequency", "no solver of the study of tiny selects features"),
-        ("shapes", "no solver adds up functions of features on fold 1 of tiny"),
+        ("shapes", "no solver has shape functions on fold 1 of tiny"),
     ],
 )
 def test_what_a_study_does_not_have_is_not_drawn(name, message, results, problem):
@@ -130,12 +137,12 @@ def test_what_was_not_run_or_is_not_taken_is_refused(results, problem):
 def test_the_metric_is_that_of_the_problem(results, problem):
     """Not that of whichever problem comes first in the study."""
     other = problem.model_copy(update={"name": "other"})
-    renamed = []
+    rename_solvers = []
     for result in results:
         scores = {part: {"P@5": values["MAP"]} for part, values in result.best.scores.items()}
         front = [replace(result.best, scores=scores)]
-        renamed.append(replace(result, problem="other", metrics=["P@5"], front=front, chosen=0))
-    both = Results([*results, *renamed])
+        rename_solvers.append(replace(result, problem="other", metrics=["P@5"], front=front, chosen=0))
+    both = Results([*results, *rename_solvers])
     for name in ("accuracy", "cost"):
         assert [axes.get_ylabel() for axes in panels_of(draw(name, both, other))] == ["Test P@5"]
 
@@ -174,12 +181,12 @@ def test_a_large_study_fits_a_glance_and_its_lines_can_be_told_apart_without_col
 
 def test_a_solver_has_its_look_in_each_figure_and_no_two_of_a_figure_share_a_colour():
     solvers = ["fenchelrank", "greedy-rankrls", "mofsrank", "fsmrank", "gas-e"]  # two of which begin with one colour
-    looks = looks_of(solvers)
+    looks = assign_looks(solvers)
     assert len({solver_style(number)["color"] for number in looks.values()}) == len(solvers)
     for solver in ("mofsrank", "fsmrank", "gas-e"):
-        assert looks[solver] == looks_of([solver])[solver]
-    assert looks == looks_of(solvers[::-1])
-    many = looks_of([*fixed_looks()])
+        assert looks[solver] == assign_looks([solver])[solver]
+    assert looks == assign_looks(solvers[::-1])
+    many = assign_looks([*fixed_looks()])
     assert len(set(many.values())) == len(many)
 
 
@@ -196,7 +203,7 @@ def test_findings_are_worded_by_what_is_shown(results):
     (run, *_) = [result for result in results if result.solver == "fsmrank"]
     size = f"{run.verdict.n_features} of 20 features"
     for difference, n, words in [
-        (-0.05, 400, f"{size}, at a loss: on 400 test queries, they score .050 below all 20, which is detected"),
+        (-0.05, 400, f"{size} rank worse: on 400 test queries, they score .050 below all 20, which is detected"),
         (0.05, 400, f"{size}: on 400 test queries, they score .050 above all 20, which is detected"),
         (-0.0003, 1000, f"{size}: on 1,000 test queries, they score .000 below all 20, which is within .005"),
         (-0.002, 40, f"{size}: on 40 test queries, they score .002 below all 20; too few to tell"),
@@ -206,7 +213,7 @@ def test_findings_are_worded_by_what_is_shown(results):
         differences = tuple(np.tile([difference - spread, difference + spread], n // 2).tolist())
         assert run.verdict.model_copy(update={"n_queries": n, "differences": differences}).title == words
     some = run.verdict.model_copy(update={"n_queries": 500, "differences": (-0.06, -0.04) * 200})
-    assert ": on the 400 of 500 test queries that can differ, they score .050 below" in some.title
+    assert ": on 400 informative test queries of 500, they score .050 below" in some.title
 
 
 def runs_ahead(step, noise=0.0):
@@ -230,7 +237,7 @@ def test_only_three_figures_state_a_finding(results, problem):
     titles = {
         name: title_of_figure(draw(name, results, problem, paper={})) for name in OF_SOLVERS if name != "objectives"
     }
-    assert "chosen by validation: " in titles.pop("accuracy")
+    assert "Validation chooses " in titles.pop("accuracy")
     assert titles.pop("ablation").startswith(("Detected changes of test NDCG@10", "Leaving out a part of mofsrank: no"))
     assert titles == {
         "fronts": "Fronts of fold 1",
@@ -528,12 +535,12 @@ def test_ablations_show_the_fronts_of_a_run_and_the_means_of_all(results, proble
 
 def test_a_few_poor_values_take_at_most_half_of_the_axis():
     good, poor = np.linspace(0.8, 1.0, 97), np.array([0.1, 0.2, 0.75])
-    low, high = limits_of({"good": good, "poor at first": np.concatenate([poor, good])})
+    low, high = axis_limits({"good": good, "poor at first": np.concatenate([poor, good])})
     assert 0.55 < low < 0.7
     assert high == pytest.approx(1.0 + 0.05 * (1.0 - (low + 0.05 * high) / 1.05), rel=0.01)
-    low, high = limits_of({"good": good, "always poor": poor[:2]})
+    low, high = axis_limits({"good": good, "always poor": poor[:2]})
     assert low < 0.2  # its best value is inside
-    low, high = limits_of({"good": good}, always=[0.3, np.nextafter(1.2, 0)])
+    low, high = axis_limits({"good": good}, required=[0.3, np.nextafter(1.2, 0)])
     assert low < 0.3 and high > 1.2
-    low, high = limits_of({"level": np.full(3, 0.5), "nothing": np.full(3, np.nan)})
+    low, high = axis_limits({"level": np.full(3, 0.5), "nothing": np.full(3, np.nan)})
     assert low < 0.5 < high

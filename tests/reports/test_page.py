@@ -267,7 +267,7 @@ def test_the_verdict_names_the_solver_that_validation_likes_best(report, tiny_st
     size = f"{means.loc[best, 'n_features']:.1f} of 20 features"
     assert sentence.startswith(f"tiny: {best} with {size}, chosen by validation queries from 4 solvers. Compared")
     assert f"on {len(report.results[0].queries['test']) * 2} test queries" in sentence
-    assert "(p of no difference " in sentence
+    assert "(p values: " in sentence
     alone = report_of([run for run in report.results if run.solver == best])
     assert titled(alone)["Verdict"].paragraphs[0].startswith(f"tiny: {best} with {size}. Compared")
 
