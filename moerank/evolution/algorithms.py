@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
 from pkgutil import resolve_name
 from typing import Any, TypeAlias
 
@@ -36,7 +35,6 @@ from moerank.evolution.operators import (
 from moerank.evolution.prdh import PRDH
 from moerank.evolution.sparse_ea import SparseEA
 from moerank.evolution.staircase import Staircase
-from moerank.kernels.threads import in_pieces
 from moerank.solvers import read_solver
 
 Operators: TypeAlias = Parameters
@@ -44,8 +42,6 @@ Operators: TypeAlias = Parameters
 
 Factory: TypeAlias = Callable[[int, Operators], Algorithm]
 """Function that returns a pymoo algorithm for a population size and the operators of a stage."""
-
-SHARED_BITS = 2**15  # length of strings from which on threads share a batch
 
 
 class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
@@ -60,11 +56,12 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
 
     is_initialized: bool
 
-    # The population, in any order; a child that survives takes the row of a string that does not. Bits are packed if
-    # the operators take them so: long strings then need an eighth of the time to copy.
+    # Bits are packed if the operators take them so: long strings then need an eighth of the time to copy.
     _strings: Any = None
+    F: Matrix
+    _digests: list[bytes]
+    _born: list[int]  # the generation of each string
     _individuals: Any = None  # the population as individuals, once it was read
-    _memory: Array  # of the batch, used again: new memory for long strings takes longer than the work in it
 
     def _setup(self, problem: Problem, **settings: object) -> None:
         refuse_constraints(self, problem)
@@ -73,7 +70,7 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
     def pop(self) -> Any:
         """The population."""
         if self._individuals is None and self._strings is not None:
-            X = self._unpacked(self._strings[self._slots])
+            X = self._unpacked(self._strings)
             self._individuals = Population.new("X", X, "F", self.F)
             self._individuals.apply(lambda individual: individual.evaluated.update("FGH"))
             self._individuals.set(
@@ -107,8 +104,6 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
             X, digests = batch
             problem_rows = X if getattr(self.problem, "packs", False) else self._unpacked(X)
             F = self.evaluator.eval_rows(self.problem, problem_rows, digests, self)
-            if not self.is_initialized:
-                self._begin(X, F)
             self._select(X, F, digests)
         self.is_initialized = True
         self._post_advance()
@@ -130,41 +125,30 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         rows = new_rows(digests, ())
         return X[rows], [digests[row] for row in rows]
 
-    def _begin(self, X: Array, F: Matrix) -> None:
-        """Make room for the strings, and begin without a population."""
-        self._strings = np.empty((max(len(X), self.pop_size), *X.shape[1:]), X.dtype)
-        self._memory = np.empty((self.n_offsprings + 1, *X.shape[1:]), X.dtype)
-        self._slots = np.empty(0, np.int64)
-        self.F = F[:0]
-        self._digests: list[bytes] = []
-        self._born: list[int] = []
-
     def _children(self) -> tuple[Array, list[bytes]] | None:
         """Return a batch of new strings with their digests, or None if mating gives none."""
-        seen, digests, batch = set(self._digests), list[bytes](), self._memory
-        workers = getattr(self.problem, "workers", 1) if self.problem.n_var >= SHARED_BITS else 1
+        seen, digests = set(self._digests), list[bytes]()
+        parts: list[Array] = []
         for _ in range(self.mating.n_max_iterations):
-            begin = len(digests)
-            n_matings = -(-(self.n_offsprings - begin) // 2)
+            n_missing = self.n_offsprings - len(digests)
+            n_matings = -(-n_missing // 2)
             winners = _tournament_winners(self.F, self._crowding, 2 * n_matings, self.random_state)
-            X = self._mate(winners, batch[begin : begin + len(winners)])
-            child_digests = list(chain.from_iterable(in_pieces(row_digests, X, workers)))
-            rows = new_rows(child_digests, seen)[: self.n_offsprings - begin]
+            X = self._mate(winners)
+            child_digests = row_digests(X)
+            rows = new_rows(child_digests, seen)[:n_missing]
+            parts.append(X[rows])
             digests += [child_digests[row] for row in rows]
-            seen.update(digests[begin:])
-            if rows != list(range(len(rows))) or not np.may_share_memory(X, batch):
-                batch[begin : len(digests)] = X[rows]
+            seen.update(digests)
             if len(digests) == self.n_offsprings:
                 break
         if not digests:
             self.termination.force_termination = True
             return None
-        return batch[: len(digests)], digests
+        return np.concatenate(parts), digests
 
-    def _mate(self, winners: Integers, memory: Array) -> Array:
-        """Return two children of each pair of winners, all first children before the second ones; may use `memory`."""
-        slots = self._slots[winners.reshape(-1, 2).T.ravel()]
-        X = self._strings.take(slots, axis=0, out=memory, mode="clip")
+    def _mate(self, winners: Integers) -> Array:
+        """Return two children of each pair of winners, all first children before the second ones."""
+        X = self._strings[winners.reshape(-1, 2).T.ravel()]
         X = self.mating.crossover.cross(self.problem, X, random_state=self.random_state)
         X = self.mating.mutation.mutate(
             self.problem, X, random_state=self.random_state, algorithm=self
@@ -182,20 +166,14 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
 
     def _select(self, X: Array, F: Matrix, digests: list[bytes]) -> None:
         """Replace the population by the survivors of it and an evaluated batch; the initial batch survives."""
-        n_old = len(self._slots)
-        F, digests = np.concatenate((self.F, F)), self._digests + digests
-        n_survive = min(self.pop_size, len(F)) if self.is_initialized else len(F)
+        n_survive = len(F)
+        born = [self.n_iter] * len(F)
+        if self.is_initialized:
+            X, F = np.concatenate((self._strings, X)), np.concatenate((self.F, F))
+            digests, born = self._digests + digests, self._born + born
+            n_survive = min(self.pop_size, len(F))
         rows, self._rank, self._crowding = select_rows(F, n_survive, self.random_state)
-        old = rows < n_old
-        slots = np.empty(len(rows), np.int64)
-        slots[old] = self._slots[rows[old]]
-        free = np.ones(len(self._strings), np.bool_)
-        free[slots[old]] = False
-        slots[~old] = np.flatnonzero(free)[: np.count_nonzero(~old)]
-        for slot, row in zip(slots[~old], rows[~old] - n_old, strict=True):
-            self._strings[slot] = X[row]
-        born = self._born + [self.n_iter] * len(X)
-        self._slots, self.F = slots, F[rows]
+        self._strings, self.F = X[rows], F[rows]
         self._digests, self._born = [digests[row] for row in rows], [born[row] for row in rows]
         self._individuals = None
 
