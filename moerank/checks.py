@@ -40,7 +40,7 @@ def check_positive(*, or_none: bool = False, **parameters: object) -> None:
         ...
     ValueError: tol must be positive, not -1
     """
-    for name, value, suffix in _unless_none(parameters, or_none):
+    for name, value, suffix in _parameters_to_check(parameters, or_none):
         if not 0 < _number(name, value, suffix) < inf:
             condition = "positive and finite" if value == inf else "positive"
             raise ValueError(f"{name} must be {condition}{suffix}, not {value}")
@@ -48,7 +48,7 @@ def check_positive(*, or_none: bool = False, **parameters: object) -> None:
 
 def check_not_negative(*, or_none: bool = False, **parameters: object) -> None:
     """Raise a ValueError unless each parameter is a finite number of at least 0, or None with `or_none`."""
-    for name, value, suffix in _unless_none(parameters, or_none):
+    for name, value, suffix in _parameters_to_check(parameters, or_none):
         if not 0 <= _number(name, value, suffix) < inf:
             condition = "be finite" if value == inf else "not be negative"
             raise ValueError(f"{name} must {condition}{suffix}, not {value}")
@@ -66,7 +66,7 @@ def check_at_least(
         ...
     ValueError: n_rounds must be an integer, not 2.5
     """
-    for name, value, suffix in _unless_none(parameters, or_none):
+    for name, value, suffix in _parameters_to_check(parameters, or_none):
         require_integer(name, value, minimum, maximum, suffix)
 
 
@@ -176,7 +176,7 @@ def check_choice(choices: Iterable[str], *, or_none: bool = False, **parameters:
     ValueError: loss must be one of 'pair', 'query', not 'paris'; did you mean 'pair'?
     """
     choices = list(choices)
-    for name, value, _ in _unless_none(parameters, or_none):
+    for name, value, _ in _parameters_to_check(parameters, or_none):
         if not isinstance(value, str) or value not in choices:
             nearest = get_close_matches(value, choices, n=1) if isinstance(value, str) else []
             advice = f"; did you mean {nearest[0]!r}?" if nearest else ""
@@ -299,7 +299,7 @@ def first_mistake(error: ValidationError) -> str:
     return f"{key}: {reason}" if key else reason
 
 
-def _unless_none(parameters: Parameters, or_none: bool) -> Iterator[tuple[str, Any, str]]:
+def _parameters_to_check(parameters: Parameters, or_none: bool) -> Iterator[tuple[str, Any, str]]:
     """Yield each parameter with a suffix of its message; with `or_none`, leave out those that are None."""
     suffix = ", or None" if or_none else ""
     for name, value in parameters.items():

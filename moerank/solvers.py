@@ -342,7 +342,7 @@ def read_solver(text: str) -> tuple[str, Parameters]:
     return match[1], parameters
 
 
-def written(value: object) -> str:
+def format_argument(value: object) -> str:
     """Return the value of a parameter as a text that `read_solver` reads as the same value.
 
     Raises a TypeError if JSON cannot hold the value.

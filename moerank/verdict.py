@@ -171,7 +171,7 @@ class Verdict(BaseModel):
             end = "; too few to tell"
         subject = "they" if self._size in self.headline else self.n_features
         comparison = f"{subject} score {change} all {self.n_allowed}{end}"
-        return f"{self.headline}: on {self.counted}, {comparison}"
+        return f"{self.headline}: on {self.query_text}, {comparison}"
 
     @property
     def _size(self) -> str:
@@ -191,13 +191,15 @@ class Verdict(BaseModel):
         word = "difference"
         if change:
             word = "gain" if change > 0 else "loss"
-        estimate = f"{word} {short(abs(change))} {self.metric}{self._spread(change)}"
+        estimate = f"{word} {short(abs(change))} {self.metric}{self._interval_text(change)}"
         against = f" against {self.against} with all of them" if self.against else ""
         optimistic = ""
         if self.part == "validation":
             allowance = "; interval and tests allow for it" if self.level < statistics.LEVEL else ""
             optimistic = f" (optimistic: these queries chose it{allowance})"
-        return f"estimated {estimate}{against} on {self.counted}: {self._findings}{optimistic}"
+        return (
+            f"estimated {estimate}{against} on {self.query_text}: {self._test_results}{optimistic}"
+        )
 
     def with_rival(self, other: Self, name: str) -> Self:
         """Return the verdict with a sentence about another ranker on all features, if that ranker is better.
@@ -211,7 +213,7 @@ class Verdict(BaseModel):
         """
         if other.finding != "loss":
             return self
-        gain = f"{short(-other.difference)}{other._spread(other.difference)}"
+        gain = f"{short(-other.difference)}{other._interval_text(other.difference)}"
         rival = f"{name} on all features is better by {gain}"
         return self.model_copy(update={"rival": rival})
 
@@ -224,7 +226,7 @@ class Verdict(BaseModel):
         no_better = suffices and other.finding != "gain"
         return self.model_copy(update={"no_better_than_chance": no_better})
 
-    def _spread(self, change: float) -> str:
+    def _interval_text(self, change: float) -> str:
         """Return the interval of the loss, or of the gain if the change is one."""
         low, high = self.interval
         if change <= 0:
@@ -232,7 +234,7 @@ class Verdict(BaseModel):
         return f" (95 %: {signed(low)} to {signed(high)})" if isfinite(low) else ""
 
     @property
-    def counted(self) -> str:
+    def query_text(self) -> str:
         """The queries over which the difference is averaged, in words."""
         if self.n_differing == self.n_queries:
             return f"{self.n_queries:,} {self.part} quer{'y' if self.n_queries == 1 else 'ies'}"
@@ -240,7 +242,7 @@ class Verdict(BaseModel):
         return f"{self.n_differing:,} informative {queries} of {self.n_queries:,}"
 
     @property
-    def _findings(self) -> str:
+    def _test_results(self) -> str:
         margin = short(self.margin)
         if self.finding != "none":
             end = f", and it lies within {margin}" if self.equivalent else ""

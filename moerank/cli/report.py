@@ -9,7 +9,7 @@ from moerank.checks import Parameters, check_choice
 from moerank.cli import options
 from moerank.cli.messages import notice, say
 from moerank.exports import formats
-from moerank.figures import FIGURES, RUN_FIGURES, figures_of
+from moerank.figures import FIGURES, RUN_FIGURES, available_figures
 from moerank.files import escape_formula, prepare_folder, replace_file
 from moerank.solvers import split
 
@@ -149,7 +149,7 @@ def plot_command(
             f"{folder} is one run; its figures take only --no-title, --width, --names and --out"
         )
     else:
-        figures = figures_of(result)
+        figures = available_figures(result)
         check_choice(figures, figure=name)
         figure = figures[name].draw(result, paper)
     path = save_figure(figure, out or folder / f"{name}.png")

@@ -115,7 +115,7 @@ def run_command(
         task, method = _load(problem, options.read_settings(set_ or []), backend, solver)
         folds = options.fold_numbers(fold) or list(range(1, task.n_folds(data) + 1))
         tests = _test_parts(task, folds, data) if trec else {}
-        out, folders = _folders(out, _name(task, method, solver), folds, seed)
+        out, folders = _folders(out, _run_name(task, method, solver), folds, seed)
         _refuse_foreign({out, *folders.values()}, TREC if trec else ())
         compile_kernels([task.backend.name])
         is_printed = len(folders) == 1 and not (as_json or quiet)
@@ -182,7 +182,7 @@ def _run_and_draw(
     `workers` is a number of threads, or the address of a Dask scheduler.
     """
     from moerank.cli.progress import StageProgress
-    from moerank.cli.tables import decision, front_table, output
+    from moerank.cli.tables import front_table, output, run_summary
     from moerank.mofsrank.dask_slices import connect
 
     results: list[Result] = []
@@ -199,7 +199,7 @@ def _run_and_draw(
             if is_printed and table:
                 output().print(front_table(result))
             if is_printed:
-                say(decision(result))
+                say(run_summary(result))
             from moerank.figures.style import save_figure  # only now, because it loads matplotlib
 
             save_figure(RUN_FIGURES["front"].draw(result), folders[result.fold] / FRONT_FIGURE)
@@ -226,7 +226,7 @@ def _write_trec(
         write_trec(result, tests[result.fold], folders[result.fold])
 
 
-def _name(problem: Problem, method: NamedSolver, solver: str | None) -> str:
+def _run_name(problem: Problem, method: NamedSolver, solver: str | None) -> str:
     """Return the name of the folder of a run, without fold and seed."""
     return problem.name if method.label == problem.solver.name else f"{problem.name}-{solver}"
 
@@ -303,7 +303,7 @@ def _next_step(result: Result, out: Path) -> str:
     if decision == "keep" or (rival and decision != "none"):
         if not result.configuration["search"].get("refit"):
             label = "" if rival else "label more queries, or "
-            again = _with_another_ranker(result, out)
+            again = _other_ranker_command(result, out)
             return f"  Next: {label}try another ranker:\n  {again}"
         if decision == "keep":
             return "  Next: label more queries"
@@ -318,7 +318,7 @@ def _next_step(result: Result, out: Path) -> str:
     return "\n".join([f"  Next: {label}{export}", *remarks])
 
 
-def _with_another_ranker(result: Result, out: Path) -> str:
+def _other_ranker_command(result: Result, out: Path) -> str:
     """Return the command with the alternative of the backend, or with LambdaMART if that is better."""
     entry = solver_entry(result.configuration["backend"]["name"])
     name = None if entry is None else getattr(entry.kind, "alternative", None)

@@ -71,12 +71,12 @@ def description_table(title: str, descriptions: Sequence[DataDescription]) -> Ta
     rows = []
     for key in descriptions[0].as_dict():
         if key != "name":
-            counts = {name: _count(values[key]) for name, values in files.items()}
+            counts = {name: _format_count(values[key]) for name, values in files.items()}
             rows.append({"": key.replace("_", " "), **counts})
     return text_table(title, rows)
 
 
-def _count(value: object) -> str:
+def _format_count(value: object) -> str:
     if isinstance(value, Mapping):
         value = [f"{label}: {count:,}" for label, count in value.items()]
     if isinstance(value, list):
@@ -138,7 +138,7 @@ def paragraph(text: str, max_lines: int | None = None) -> str:
     )
 
 
-def decision(result: Result) -> str:
+def run_summary(result: Result) -> str:
     """Return the text summary of a run: its verdict, some sets of features with their values, and the chosen names."""
     best, verdict = result.best, result.verdict
     seconds = f"{result.times.tuning + result.times.solver:.1f} s of CPU time"
@@ -156,7 +156,7 @@ def decision(result: Result) -> str:
             lines += [paragraph(". ".join(filter(None, sentences)) + "."), ""]
     for sentence in result.leaks:
         lines += [paragraph(f"Caution: {sentence}"), ""]
-    lines += _rows(result)
+    lines += _size_rows(result)
     names = result.names(best.features)
     if best.weights is not None:
         order = np.argsort(-np.abs(best.weights), kind="stable")
@@ -169,7 +169,7 @@ def decision(result: Result) -> str:
     return "\n".join(lines)
 
 
-def _rows(result: Result) -> list[str]:
+def _size_rows(result: Result) -> list[str]:
     """Return the sizes of some members, including the chosen one, and of the baselines, above their values."""
     from moerank.verdict import short
 
@@ -232,13 +232,15 @@ def study_table(results: Results) -> tuple[Table, str]:
     means, errors = results.means()
     reference = default_reference(results)
     tests = against_reference(results, reference, results.metric).set_index("solver")
-    words = {name: _word(test["difference"], test["holm"]) for name, test in tests.iterrows()}
+    words = {
+        name: _test_outcome(test["difference"], test["holm"]) for name, test in tests.iterrows()
+    }
     n_queries = results.n_queries(results.by_solver()[reference])
     against, rows = f"against {reference}", []
     for solver, mean in means.iterrows():
         row = {"solver": str(solver), "features": f"{mean['n_features']:.1f}"}
         for name in results.further_objectives:
-            row[name] = _with_error(mean[name], errors.loc[solver, name])
+            row[name] = _format_mean(mean[name], errors.loc[solver, name])
         row[results.metric] = short(mean[f"test {results.metric}"])
         row[against] = "reference" if solver == reference else "no fold in common"
         row[""] = ""
@@ -261,7 +263,7 @@ def study_table(results: Results) -> tuple[Table, str]:
     return table, " ".join(filter(None, sentences))
 
 
-def _word(difference: float, p: float) -> str:
+def _test_outcome(difference: float, p: float) -> str:
     """Return the outcome of a test: better, worse or undecided."""
     from moerank.statistics import LEVEL
 
@@ -270,6 +272,6 @@ def _word(difference: float, p: float) -> str:
     return "undecided"
 
 
-def _with_error(mean: float, error: float) -> str:
+def _format_mean(mean: float, error: float) -> str:
     """Return a mean, with its standard error if there is one; an empty text if there is no mean."""
     return " ± ".join(f"{number:.4f}" for number in (mean, error) if not np.isnan(number))

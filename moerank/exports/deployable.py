@@ -118,8 +118,8 @@ class DeployableModel:
     @property
     def precision_remarks(self) -> list[str]:
         """The warning about features whose values hardly differ in single precision, if there are any."""
-        far = [size > MAX_OFFSET * spread > 0 for size, spread in self._ranges()]
-        names = ", ".join(map(repr, compress(self.names, far)))
+        is_coarse = [size > MAX_OFFSET * spread > 0 for size, spread in self._ranges()]
+        names = ", ".join(map(repr, compress(self.names, is_coarse)))
         sentence = (
             f"Single precision keeps fewer than three digits of {names}, because its values are "
             "far from 0 compared to their spread. Subtract a constant before it is stored, and "
@@ -128,7 +128,7 @@ class DeployableModel:
         return [sentence] if names else []
 
     def _ranges(self) -> list[tuple[float, float]]:
-        """Return for each feature how far from 0 its values lie, and their spread, as far as they are known."""
+        """Return the distance from 0 and the spread of each feature's values, if they are known."""
         if self.scaling is None:
             return []
         return list(zip(map(abs, self.scaling.offset), self.scaling.scale, strict=True))
@@ -161,7 +161,7 @@ class TreesDeployable(DeployableModel):
     trees: Forest
 
     def _ranges(self) -> list[tuple[float, float]]:
-        """Return those of the scaling, or else of the thresholds; a single one has no spread."""
+        """Return the ranges of the scaling, or else of the thresholds; a single threshold has no spread."""
         if self.scaling is not None:
             return super()._ranges()
         ranges = []

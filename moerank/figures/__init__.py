@@ -31,7 +31,7 @@ class RunFigure:
     """
 
     source: str
-    shows: Callable[[Result], bool] = bool  # whether the result has data for the figure
+    has_data: Callable[[Result], bool] = bool  # whether the result has data for the figure
 
     def draw(self, result: Result, paper: Mapping[str, Any] | None = None) -> Figure:
         """Draw the figure; `paper` has the arguments of `moerank.figures.style.Paper`: title, width and names."""
@@ -72,7 +72,7 @@ class StudyFigure:
     takes: tuple[Literal["fold", "metric", "count"], ...] = ()  # the options that apply
     any_metric: bool = False  # True if chosen members suffice, for which studies store all metrics
     # Whether reports show the figure for these results of one problem.
-    reported: Callable[[Results], bool] = bool
+    is_reported: Callable[[Results], bool] = bool
 
     @property
     def caption(self) -> str:
@@ -172,7 +172,7 @@ FIGURES = {
         "objectives_of_study:objectives_panels",
         "results",
         ("fold",),
-        reported=lambda results: bool(results.further_objectives),
+        is_reported=lambda results: bool(results.further_objectives),
     ),
     "instances": StudyFigure("instances_of_study:instances_figure", "results"),
     "frequency": StudyFigure("frequency_of_study:frequency_figure", "features"),
@@ -180,7 +180,7 @@ FIGURES = {
         "shapes_of_run:shapes_of_study",
         "features",
         ("fold",),
-        reported=lambda results: any(run.shapes for run in results),
+        is_reported=lambda results: any(run.shapes for run in results),
     ),
 }
 
@@ -231,6 +231,6 @@ def draw_searches(
     return _draw(SEARCH_FIGURES[name], study, paper, problem=problem, count=count)
 
 
-def figures_of(result: Result) -> dict[str, RunFigure]:
+def available_figures(result: Result) -> dict[str, RunFigure]:
     """Return the figures for which a run has data, by name."""
-    return {name: figure for name, figure in RUN_FIGURES.items() if figure.shows(result)}
+    return {name: figure for name, figure in RUN_FIGURES.items() if figure.has_data(result)}

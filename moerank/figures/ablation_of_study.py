@@ -27,9 +27,9 @@ def ablation_panels(view: View) -> Panels:
     The others show the training and test metric of the member with at most k features that fits the training data best.
     The solvers are those of the first ablation of the study; others can be selected, the base first.
     """
-    names = _ablation(view)
+    names = _ablated_solvers(view)
     solvers = [solver for solver in names if solver in view.results.solvers]
-    view, unlike = select_goal(replace(view, results=view.results.among(solvers)))
+    view, goal_note = select_goal(replace(view, results=view.results.among(solvers)))
     results, metric = view.results, view.metric
     fold = view.fold
     # A front in more than two objectives is not a curve in two of them.
@@ -58,11 +58,11 @@ def ablation_panels(view: View) -> Panels:
         height=1.25,
         labels=("Number of features, at most", f"{metric} (higher is better)"),
         same_x=False,  # fronts have far fewer members than there are features
-        notes=[error_note(results, metric), objectives_note(results), unlike],
+        notes=[error_note(results, metric), objectives_note(results), goal_note],
     )
 
 
-def _ablation(view: View) -> Mapping[str, str]:
+def _ablated_solvers(view: View) -> Mapping[str, str]:
     """Return the names of the solvers of the first ablation with two finished solvers, the base first."""
     finished = set(view.results.solvers)
     for names in view.results.ablations:

@@ -34,7 +34,7 @@ def attainment_panels(view: View) -> Panels:
     A note names the solvers with a single seed on the fold, and those that offer a single size. If there are many
     solvers, only the first and those whose minimum errors differ significantly from its own have colours.
     """
-    view, unlike = select_goal(view)
+    view, goal_note = select_goal(view)
     results, fold = view.results, view.fold
     if tuple(results.objectives) != FRONT:
         raise NoResultsError(
@@ -75,7 +75,7 @@ def attainment_panels(view: View) -> Panels:
             f"Median and quartiles of {n_seeds} seeds.",
             name_solvers("Not drawn, because they have a single seed", single_seed),
             name_solvers("Not drawn, because they offer a single size", single_size),
-            unlike,
+            goal_note,
         ],
     )
 

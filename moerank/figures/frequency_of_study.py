@@ -66,7 +66,7 @@ def frequency_figure(view: View) -> Figure:
             [solver for solver in folds_of_solver if solver not in selecting],
         ),
     )
-    return draw_frequency(frequency_frame(runs), map(_stability, runs.values()), notes)
+    return draw_frequency(frequency_frame(runs), map(_stability_text, runs.values()), notes)
 
 
 def frequency_frame(runs: Mapping[str, Results]) -> pd.DataFrame:
@@ -82,7 +82,7 @@ def frequency_frame(runs: Mapping[str, Results]) -> pd.DataFrame:
     return shares.iloc[order[: min(n_used, MAX_FEATURES)]]
 
 
-def _stability(results: Results) -> str:
+def _stability_text(results: Results) -> str:
     if len(results) < 2:
         return "–"
     selections = [run.best.features for run in results]

@@ -26,7 +26,7 @@ def fronts_panels(view: View) -> Panels:
     A note names the solvers without a front, and those with values beyond `style.axis_limits`. If there are many
     solvers, the best of each family by validation has a colour. With more than two objectives, the members are points.
     """
-    view, unlike = select_goal(view)
+    view, goal_note = select_goal(view)
     metric, fold = view.metric, view.fold
     runs, absent = fronts_of_fold(view)
     many_objectives = len(view.results.further_objectives) > 0
@@ -56,5 +56,5 @@ def fronts_panels(view: View) -> Panels:
         coloured=best_of_families(view.results, list(runs)),
         height=1.1,
         labels=("Number of features", f"{metric}, fold {fold} (higher is better)"),
-        notes=[*absent, outside_note, objectives_note(view.results), unlike],
+        notes=[*absent, outside_note, objectives_note(view.results), goal_note],
     )

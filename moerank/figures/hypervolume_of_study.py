@@ -67,7 +67,7 @@ def hypervolume_panels(view: View, *, count: str = "evaluations") -> Panels:
     notes = [box_note(results[0], stages) for results in goals.values()]
     return Panels(
         title="Hypervolume of the fronts during the search",
-        panels=[_zoomed(title, lines, visible) for title, lines in curves.items()],
+        panels=[_zoomed_panel(title, lines, visible) for title, lines in curves.items()],
         coloured=coloured,
         height=1.1,
         labels=(COUNT_LABELS[count], "Hypervolume / largest"),
@@ -105,7 +105,7 @@ def _mean_curve(folds: Runs, stage: str, count: str) -> Matrix:
     return np.array([steps, low, mean, high])
 
 
-def _zoomed(title: str, curves: Mapping[str, Matrix], visible: Collection[Matrix]) -> Panel:
+def _zoomed_panel(title: str, curves: Mapping[str, Matrix], visible: Collection[Matrix]) -> Panel:
     """Return a panel with logarithmic evaluations, whose y axis begins at the poorest value after a tenth of them.
 
     The curves are those of `_mean_curve`; the limits are for the `visible` ones. Early values are all poor.
@@ -132,7 +132,7 @@ def shares_panels(study: SearchStudy, problem: str | None, count: str) -> Panels
         for search in runs.columns.unique(level=0):
             low, median, high = np.quantile(runs[search], (0.25, 0.5, 0.75), axis=1)
             curves[search] = np.array([runs.index, low, median, high])
-        panels.append(_zoomed(name, curves, curves.values()))
+        panels.append(_zoomed_panel(name, curves, curves.values()))
     return _panels_of_searches(
         study,
         panels,

@@ -42,7 +42,7 @@ def objectives_panels(view: View) -> Panels:
     A staircase joins the members of a solver that are non-dominated in the pair, and the chosen one has a ring. A note
     names the solvers without a front. If there are many solvers, the best of each family by validation has a colour.
     """
-    view, unlike = select_goal(view)
+    view, goal_note = select_goal(view)
     fold, objectives = view.fold, view.results.objectives
     if len(objectives) < 2:
         raise NoResultsError(
@@ -53,7 +53,9 @@ def objectives_panels(view: View) -> Panels:
     pairs = list(combinations(objectives, 2))
     panels = []
     for x, y in pairs:
-        title = fill(f"{titles[y]} against {_within(titles[x])}", 44) if len(pairs) > 1 else ""
+        title = (
+            fill(f"{titles[y]} against {_lower_initial(titles[x])}", 44) if len(pairs) > 1 else ""
+        )
         members = [member for run in runs.values() for member in run.front]
         costs = [member.objectives[x] for member in members] if has_log_axis(x) else []
         panels.append(Panel(title=title, curves=_curves(runs, objectives, (x, y)), log_x=costs))
@@ -69,7 +71,7 @@ def objectives_panels(view: View) -> Panels:
         labels=labels,
         same_x=False,
         is_metric=False,
-        notes=[*absent, unlike],
+        notes=[*absent, goal_note],
     )
 
 
@@ -81,7 +83,7 @@ def _curves(
     curves: dict[str, list[Curve]] = {}
     for solver, run in runs.items():
         minimised = front_points(run)[:, columns]
-        points = upwards(minimised, pair)
+        points = metric_for_error(minimised, pair)
         best = points[non_dominated(minimised)]
         dots = {"linestyle": "none", "markevery": 1, "markersize": 2.6, "label": "_members"}
         steps = {"drawstyle": "steps-post", "markevery": 1}
@@ -98,11 +100,11 @@ def _curves(
     return curves
 
 
-def _within(title: str) -> str:
+def _lower_initial(title: str) -> str:
     """Return a title with a lower-case initial, unless it is the name of a metric."""
     return title if title[1:2].isupper() else title[0].lower() + title[1:]
 
 
-def upwards(points: Matrix, objectives: Sequence[str]) -> Matrix:
+def metric_for_error(points: Matrix, objectives: Sequence[str]) -> Matrix:
     """Return points (n, n_objectives) with the metric in place of the error."""
     return np.where(np.array(objectives) == "error", 1.0 - points, points)

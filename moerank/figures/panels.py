@@ -349,7 +349,7 @@ def fronts_of_fold(view: View) -> tuple[dict[str, Result], list[str]]:
 def select_goal(view: View) -> tuple[View, str]:
     """Return the view of the goal of most runs, see `Results.alike`, and a sentence that names the other solvers."""
     (goal, results), *rest = view.results.alike().items()
-    solvers = [solver for _, unlike in rest for solver in unlike.solvers]
+    solvers = [solver for _, runs in rest for solver in runs.solvers]
     note = name_solvers(f"Not drawn, because they do not minimise {goal}", solvers)
     return replace(view, results=results), note
 

@@ -222,7 +222,7 @@ def illustrations(report: Report, section: ReportSection) -> dict[str, tuple[Fig
     for group, problem in section.figures:
         runs = report.of(problem)
         for name, figure in FIGURES.items():
-            if figure.section == group and figure.reported(runs):
+            if figure.section == group and figure.is_reported(runs):
                 with suppress(results.NoResultsError):  # the study has no data for this figure
                     picture = figure.draw(runs, problem), figure.caption
                     figures[f"{name}-{problem.name}"] = picture

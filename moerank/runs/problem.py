@@ -47,7 +47,7 @@ from moerank.runs.sources import (
     read_memory,
     shipped_folder,
 )
-from moerank.solvers import find_solver, read_solver, written
+from moerank.solvers import find_solver, format_argument, read_solver
 
 # Parameters of an estimator that every run sets; results do not depend on them.
 SET_BY_RUN = ("memo", "progress", "resume", "workers")
@@ -93,7 +93,7 @@ def parse_solver(text: str) -> tuple[str, Parameters]:
 
 def solver_label(name: str, parameters: Parameters) -> str:
     """Return the name of a solver, with its parameters in brackets."""
-    text = ",".join(f"{key}={written(value)}" for key, value in parameters.items())
+    text = ",".join(f"{key}={format_argument(value)}" for key, value in parameters.items())
     return f"{name}[{text}]" if text else name
 
 

@@ -33,6 +33,7 @@ from moerank.scikit_learn import clone
 from moerank.solvers import (
     code_is_allowed,
     find_solver,
+    format_argument,
     is_code,
     load_code,
     make_solver,
@@ -40,7 +41,6 @@ from moerank.solvers import (
     read_solver,
     solver_entry,
     solvers,
-    written,
 )
 
 
@@ -447,7 +447,7 @@ def ablations(base: str, parts: Iterable[str] = ()) -> dict[str, str]:
         if part in search_parts:
             changes = {key: changes[key] for key in STAGES[::2] if key in changes}
             missing = [*listed(options.get("without")), part]
-            text = written(missing if len(missing) > 1 else part)
+            text = format_argument(missing if len(missing) > 1 else part)
             changes["algorithm"] = f"{algorithm}[without={text}]"
             # The name may fix the algorithm.
             variants[part] = solver_label("mofsrank", merged_tables(fixed, changes))

@@ -8,7 +8,7 @@ from helpers.changes import replace
 from helpers.further_objective import cost, with_cost
 
 from moerank.cli.messages import notice
-from moerank.cli.tables import decision, front_table, output, study_table, text_table
+from moerank.cli.tables import front_table, output, run_summary, study_table, text_table
 from moerank.studies.results import Results, against_reference
 
 
@@ -35,7 +35,7 @@ def test_members_have_a_column_for_each_further_objective(tiny_result, shown):
         expected = [*name, str(len(member.features)), f"{cost(member.features):.4g}"]
         assert expected in [row[: len(expected)] for row in rows]
     assert ["all", "features", "20", f"{cost(range(20)):.4g}"] in [row[:4] for row in rows]
-    lines = decision(priced).splitlines()
+    lines = run_summary(priced).splitlines()
     costs = next(line.split()[1:] for line in lines if line.startswith("  cost"))
     assert costs[-1] == f"{cost(range(20)):.3g}"
     assert max(map(len, lines)) <= 80

@@ -7,7 +7,7 @@ from helpers.drawn import assert_legible, lines_of, panels_of, title_of_figure
 from helpers.further_objective import with_cost
 from helpers.plain import front
 
-from moerank.figures import FIGURES, RUN_FIGURES, figures_of
+from moerank.figures import FIGURES, RUN_FIGURES, available_figures
 from moerank.studies.results import NoResultsError, Results, front_points
 
 
@@ -38,7 +38,7 @@ def four(result):
     return replace(result, objectives=names, box=box, front=[risky(member) for member in result.front])
 
 
-def upwards(points, columns=(0, 1, 2)):
+def metric_for_error(points, columns=(0, 1, 2)):
     """The points with NDCG in place of the error, which is objective 1."""
     return np.column_stack([1 - points[:, i] if column == 1 else points[:, i] for i, column in enumerate(columns)])
 
@@ -48,27 +48,27 @@ def points_of(line):
 
 
 def test_a_run_shows_every_pair_of_objectives_by_their_titles(priced):
-    assert RUN_FIGURES["objectives"].shows(priced)
+    assert RUN_FIGURES["objectives"].has_data(priced)
     panels = panels_of(RUN_FIGURES["objectives"].draw(priced))
     labels = ["Number of features", "NDCG@10", "Cost"]
-    points = upwards(front_points(priced))
+    points = metric_for_error(front_points(priced))
     for axes, (x, y) in zip(panels, [(0, 1), (0, 2), (1, 2)], strict=True):
         assert axes.get_title(loc="left").replace("\n", " ").lower() == f"{labels[y]} against {labels[x]}".lower()
         lines = lines_of(axes)
         best, rest, chosen = (points_of(lines[label]) for label in (priced.solver, "_members", "chosen"))
         assert rest == sorted(map(tuple, points[:, [x, y]].tolist()))
         least = front(front_points(priced)[:, [x, y]])
-        assert sorted(set(best)) == sorted(map(tuple, upwards(least, [x, y]).tolist()))
+        assert sorted(set(best)) == sorted(map(tuple, metric_for_error(least, [x, y]).tolist()))
         assert chosen == [tuple(points[priced.chosen, [x, y]])]
 
 
 def test_a_run_has_the_figure_of_objectives_only_where_there_are_others(tiny_result, priced):
-    assert not RUN_FIGURES["objectives"].shows(tiny_result)
+    assert not RUN_FIGURES["objectives"].has_data(tiny_result)
     single = replace(priced, objectives=["cost"])
-    assert not RUN_FIGURES["objectives"].shows(single)
+    assert not RUN_FIGURES["objectives"].has_data(single)
     with pytest.raises(NoResultsError, match="one objective"):
         RUN_FIGURES["objectives"].draw(single)
-    assert list(figures_of(priced)) == sorted(RUN_FIGURES.keys() - {"certificate", "shapes"})
+    assert list(available_figures(priced)) == sorted(RUN_FIGURES.keys() - {"certificate", "shapes"})
 
 
 @pytest.mark.parametrize("change", [lambda r: r, four, lambda r: replace(r, objectives=["error", "cost"])])
@@ -94,9 +94,9 @@ def test_a_study_shows_the_fronts_in_every_pair(small, problem):
         for solver in ("mofsrank", "greedy-rankrls"):
             points = front_points(small.first_runs(2)[solver])[:, pair]
             line = points_of(lines_of(axes)[solver])
-            assert sorted(set(line)) == sorted(map(tuple, upwards(front(points), pair).tolist()))
+            assert sorted(set(line)) == sorted(map(tuple, metric_for_error(front(points), pair).tolist()))
             members = [points_of(one) for one in axes.lines if one.get_label() == "_members"]
-            assert sorted(map(tuple, upwards(points, pair).tolist())) in members
+            assert sorted(map(tuple, metric_for_error(points, pair).tolist())) in members
         assert "ranksvm-primal" not in lines_of(axes)
 
 

@@ -6,7 +6,7 @@ from helpers.changes import replace
 from helpers.drawn import OF_EVERY_SEARCH, assert_legible, title_of_figure
 from helpers.further_objective import cost, with_cost
 
-from moerank.figures import RUN_FIGURES, figures_of
+from moerank.figures import RUN_FIGURES, available_figures
 from moerank.rankers.shapes import Shape
 from moerank.runs.result import Member, Result
 from moerank.studies.results import NoResultsError
@@ -97,9 +97,9 @@ def test_image_counts_members_and_marks_the_chosen_pixels(tiny_result):
 
 
 def test_a_run_has_the_figures_that_have_something_to_show(tiny_result):
-    assert list(figures_of(tiny_result)) == OF_EVERY_SEARCH
+    assert list(available_figures(tiny_result)) == OF_EVERY_SEARCH
     ranker = replace(tiny_result, convergence={})
-    assert [name for name in OF_EVERY_SEARCH if not RUN_FIGURES[name].shows(ranker)] == ["convergence"]
+    assert [name for name in OF_EVERY_SEARCH if not RUN_FIGURES[name].has_data(ranker)] == ["convergence"]
 
 
 def test_the_band_is_the_interval_of_the_verdict(tiny_result):
@@ -177,7 +177,7 @@ def test_interactions_are_maps_with_a_scale(tiny_result):
 
 
 def test_shapes_have_one_vertical_scale_and_a_panel_each(tiny_result):
-    assert not RUN_FIGURES["shapes"].shows(tiny_result)
+    assert not RUN_FIGURES["shapes"].has_data(tiny_result)
     result = replace(tiny_result, shapes=SHAPES)
     assert Result.from_json(result.to_json()).shapes == SHAPES
     figure = draw("shapes", result)
@@ -193,4 +193,4 @@ def test_shapes_have_one_vertical_scale_and_a_panel_each(tiny_result):
     many = draw("shapes", replace(tiny_result, shapes=[SHAPES[0]] * 40))
     assert_legible(many)
     assert "22 functions with a smaller spread are left out." in many._supxlabel.get_text().replace("\n", " ")
-    assert "shapes" in figures_of(result)
+    assert "shapes" in available_figures(result)

@@ -100,7 +100,7 @@ def test_published_results_of_one_method_are_joined_by_their_number_of_features(
 def test_shapes_are_those_of_the_first_solver_that_has_some(results, problem):
     shape = Shape(("price",), ((2.0, 30.0),), (tuple(range(11)),), (-0.5, 0.9, -0.4), (0.2, 0.3, 0.5))
     additive = Results(replace(run, shapes=[shape] * (run.solver == "mofsrank")) for run in results)
-    assert FIGURES["shapes"].reported(additive) and not FIGURES["shapes"].reported(results)
+    assert FIGURES["shapes"].is_reported(additive) and not FIGURES["shapes"].is_reported(results)
     figure = draw("shapes", additive, problem, fold=2)
     assert_well_laid_out(figure)
     assert "fold 2: mofsrank." in " ".join(figure._supxlabel.get_text().split())

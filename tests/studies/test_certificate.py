@@ -122,7 +122,7 @@ def test_nothing_is_said_where_an_assumption_does_not_hold(problem, result):
 
 def test_the_command_adds_the_certificate_to_the_result(result, certificate, tmp_path):
     write_result(result, tmp_path)
-    assert not RUN_FIGURES["certificate"].shows(result)
+    assert not RUN_FIGURES["certificate"].has_data(result)
     ran = CliRunner().invoke(app, ["certify", str(tmp_path)])
     assert ran.exit_code == 0, ran.output
     found = find_result(tmp_path)
