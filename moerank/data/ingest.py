@@ -213,9 +213,9 @@ class _Log:
                 except (ValueError, OverflowError) as error:
                     raise ValueError(f"{place}: {error}") from None
         if not self.names:
-            if self.seen:
-                raise ValueError("--exclude leaves out every feature; keep one")
-            raise ValueError(f"{self.paths[0]}: no response has a hit with features")
+            raise ValueError(
+                f"{self.paths[0]}: no response has a hit with features that --exclude keeps"
+            )
         for name in self.exclude - self.seen:
             raise ValueError(f"--exclude: {unknown('feature', name, sorted(self.seen))}")
         for name in set(self.names) & set(OWN_COLUMNS):

@@ -359,8 +359,9 @@ class RankingData:
         """
         if mask.all():
             return self
-        return self.remember(("with features", mask.tobytes()), lambda: self._subset(mask))
+        return self._subset(mask)
 
+    @remembered
     def _subset(self, mask: Mask) -> Self:
         names = tuple(compress(self.feature_names, mask))
         is_in_c_order = self.X.flags.c_contiguous

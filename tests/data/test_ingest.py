@@ -231,7 +231,7 @@ def changed(**changes):
         (PLUGIN, {"log": "mian"}, "line 1: --log: unknown log 'mian'; did you mean 'main'"),
         (PLUGIN, {"document": "sku"}, "line 1: --id is not for logs of Elasticsearch"),
         (PLUGIN, {"exclude": ["starz"]}, "--exclude: unknown feature 'starz'; did you mean 'stars'"),
-        (PLUGIN, {"exclude": NAMES}, "--exclude leaves out every feature; keep one"),
+        (PLUGIN, {"exclude": NAMES}, "no response has a hit with features that --exclude keeps"),
         (solr("f=-Infinity,g=1"), {}, "line 1: the value of 'f' is infinite or too large; --exclude 'f'"),
         (vespa([("id:n:t::a", {"type": "tensor(x[1])", "values": [1]})]), {}, "'f' holds .*, not a number"),
         (PLUGIN + VESPA, {}, "line 3: the hit 'id:shop:.*' has a further feature .*, unlike the hits before"),

@@ -311,7 +311,7 @@ def test_missing_values_of_arrow_need_a_rule(table):
 WRONG = [
     *((content, {}, sentence) for content, sentence in REFUSED),
     (TEXT, {"features": ["prise"]}, r"unknown column 'prise'; did you mean 'price'\?"),
-    (TEXT, {"features": ["label"]}, "the column 'label' cannot be both label and feature"),
+    (TEXT, {"features": ["label"]}, "the column 'label' cannot be both label and features"),
     (TEXT, {"features": []}, "no feature besides 'label' and 'query'"),
     (TEXT, {"query": "label"}, "the column 'label' cannot be both label and query"),
     (TEXT, {"missing": "query-worse"}, r"did you mean 'query-worst'\?"),
@@ -324,7 +324,7 @@ WRONG = [
     (NOTED.replace("p2,3", ",3"), COLUMNS, "line 3: no document id in the column 'id'"),
     (NOTED, COLUMNS | {"document": "doc"}, "document=: unknown column 'doc'"),
     (NOTED, COLUMNS | {"document_weight": "use"}, "'use' cannot be both query_weight and document_weight"),
-    (NOTED, COLUMNS | {"features": ["use"]}, "the column 'use' cannot be both query_weight and feature"),
+    (NOTED, COLUMNS | {"features": ["use"]}, "the column 'use' cannot be both query_weight and features"),
     (GRADED, {"labels": {"E": 3}}, "line 3: the label 'S' in the column 'label' is none of 'E'; add it to labels"),
     (GRADED, {"labels": [0.5]}, "line 2: the label 'E' in the column 'label' is not a number"),
     (GRADED, {"labels": [0.5, 0.5]}, r"labels is \[0.5, 0.5\]; give the label of each text, .*, or increasing limits"),

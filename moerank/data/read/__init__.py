@@ -67,13 +67,13 @@ def as_precision(dtype: DTypeLike) -> Precision:
     raise ValueError(f"dtype must be float32 or float64, not {np.dtype(dtype)}")
 
 
-def in_single_if_exact(parts: Sequence[Documents]) -> list[Documents]:
+def in_single_if_exact(parts: list[Documents]) -> list[Documents]:
     """Return documents with features in single precision if it tells all values of each feature apart, else as given.
 
     It does if these are multiples of 10⁻ᵈ up to 2²³ · 10⁻ᵈ: there its numbers lie no further apart than 10⁻ᵈ.
     """
     if not all(_are_apart_in_single(part.X) for part in parts):
-        return list(parts)
+        return parts
     return [replace(part, X=part.X.astype(np.float32)) for part in parts]
 
 
@@ -113,18 +113,19 @@ def joined(pieces: list[Floats], width: int, dtype: DTypeLike) -> Floats:
 
 
 @contextmanager
-def unpacked(path: Path, raw: BinaryIO) -> Iterator[BinaryIO]:
-    """Yield the bytes of an open file, unpacked if it ends in ``.gz``; damage is a ValueError with the path."""
-    if path.suffix.lower() != ".gz":
-        yield raw
-        return
-    try:
-        with gzip.GzipFile(fileobj=raw) as file:
-            yield cast("BinaryIO", file)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(
-            f"{path}: the .gz file is truncated or damaged ({error}); fetch it again"
-        ) from None
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to read its bytes, unpacked if it ends in ``.gz``; damage is a ValueError with the path."""
+    with open_regular(path) as raw:
+        if path.suffix.lower() != ".gz":
+            yield raw
+            return
+        try:
+            with gzip.GzipFile(fileobj=raw) as file:
+                yield cast("BinaryIO", file)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ValueError(
+                f"{path}: the .gz file is truncated or damaged ({error}); fetch it again"
+            ) from None
 
 
 # How compressed files begin.
@@ -143,7 +144,7 @@ def without_mark(path: Path, text: bytes) -> bytes:
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the numbered lines of a UTF-8 text, plain or ``.gz``; any other content is a ValueError."""
     number = 0
-    with open_regular(path) as raw, unpacked(path, raw) as file:
+    with opened(path) as file:
         for line in file:
             line = line if number else without_mark(path, line)
             try:

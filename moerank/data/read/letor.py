@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike
 from moerank.arrays import Floats, Integers, Vector
 from moerank.checks import check_at_least, check_room
 from moerank.data import read
+from moerank.data.inputs import query_offsets
 from moerank.data.preparation import MissingRule
 from moerank.data.ranking_data import RankingData
 from moerank.kernels.letor_text import read_lines
@@ -162,7 +163,7 @@ def read_letor(
     weights_file = next(iter(files_beside(path, ".weight")), None)
     limits = n_features or 0, n_features or LARGEST_FEATURE
     parser = _Parser(path, precision, *limits, nulls, counts_file, 0 if zero_based else 1)
-    with path.open("rb", buffering=0) as raw, read.unpacked(path, raw) as file:
+    with read.opened(path) as file:
         for text, end in parser.pieces(file):
             parser.add(text, end)
     documents = parser.documents()
@@ -177,7 +178,7 @@ def read_letor(
     if weights_file is not None:
         what = "a weight; write one positive number a line"
         weights = _numbers_beside(weights_file, what)
-        n_queries = 1 + np.count_nonzero(documents.qid[1:] != documents.qid[:-1])
+        n_queries = len(query_offsets(documents.qid, str(path))) - 1
         if len(weights) == n_documents:
             documents = replace(documents, document_weights=weights)
         elif len(weights) == n_queries:

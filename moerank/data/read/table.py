@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path
 from typing import Any, Self, TypeAlias, cast
 
@@ -23,7 +22,15 @@ from numpy.typing import DTypeLike
 from moerank.arrays import Array, Floats, Integers, Mask
 from moerank.checks import check_at_least, check_room, unknown
 from moerank.data import read
-from moerank.data.inputs import LARGEST_EXACT, MAX_LABEL, are_labels, arrow_numbers, doubles, listed
+from moerank.data.inputs import (
+    LARGEST_EXACT,
+    MAX_LABEL,
+    are_labels,
+    arrow_numbers,
+    doubles,
+    listed,
+    query_offsets,
+)
 from moerank.data.preparation import MissingRule
 from moerank.data.ranking_data import Fold, RankingData
 from moerank.data.read.delimited import (
@@ -62,11 +69,6 @@ class Columns:
 
     roles: Mapping[str, str]
     features: tuple[str, ...]
-
-    @property
-    def texts(self) -> list[str]:
-        """The columns of labels and ids."""
-        return [name for role, name in self.roles.items() if not role.endswith("weight")]
 
     @property
     def all(self) -> list[str]:
@@ -260,16 +262,16 @@ def _check_columns(
     path: Path, columns: Columns, excluded: Iterable[str], present: Sequence[str]
 ) -> None:
     """Refuse columns that are missing, duplicate or used twice."""
-    for name, count in Counter(present).items():
-        if count > 1:
+    counts = Counter(present)
+    for name in present:
+        if counts[name] > 1:
             raise ValueError(f"{path}: two columns are called {name!r}; give distinct names")
-    names, role_of = set(present), dict[str, str]()
-    uses = [*columns.roles.items(), *zip(repeat("features"), columns.features, strict=False)]
-    for argument, name in [*uses, *zip(repeat("exclude"), excluded, strict=False)]:
-        if name not in names:
+    uses = [*columns.roles.items(), *(("features", name) for name in columns.features)]
+    for argument, name in [*uses, *(("exclude", name) for name in excluded)]:
+        if name not in counts:
             raise ValueError(f"{path}: {argument}=: {unknown('column', name, present)}")
-    for argument, name in uses:
-        role = argument.removesuffix("s")
+    role_of: dict[str, str] = {}
+    for role, name in uses:
         if role_of.setdefault(name, role) != role:
             raise ValueError(
                 f"{path}: the column {name!r} cannot be both {role_of[name]} and {role}"
@@ -326,7 +328,8 @@ def _features(
     pieces: list[Floats] = []
     tables = []
     n_rows, n_features = 0, len(columns.features)
-    for batch in _batches(path, columns.all, columns.texts):
+    texts = [name for role, name in columns.roles.items() if not role.endswith("weight")]
+    for batch in _batches(path, columns.all, texts):
         features = batch.select(list(columns.features))
         if precision is None:
             is_single = set(features.schema.types) == {pa.float32()}
@@ -512,8 +515,8 @@ def write_documents(path: Path, documents: read.Documents) -> None:
     names = documents.feature_names or tuple(map(str, range(1, n_features + 1)))
     query_weights = documents.query_weights
     if query_weights is not None:
-        begins = np.append(True, documents.qid[1:] != documents.qid[:-1])
-        query_weights = query_weights[np.cumsum(begins) - 1]
+        offsets = query_offsets(documents.qid, str(path))
+        query_weights = np.repeat(query_weights, np.diff(offsets))
     arrays = {
         "label": documents.y,
         "query": documents.qid,
