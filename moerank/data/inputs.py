@@ -210,12 +210,10 @@ def extreme_columns(X: Array) -> Mask:
 
 def checked_values(values: Any) -> tuple[float, ...]:
     """Return numbers that stand for a missing value, all finite."""
-    numbers = doubles(listed(values), "missing_values")
-    if numbers.ndim != 1 or not np.isfinite(numbers).all():
-        raise ValueError(
-            f"missing_values is {values!r}; give a list of finite numbers, such as [-999]"
-        )
-    return tuple(numbers.tolist())
+    numbers = listed(values)
+    rule = "give a list of finite numbers, such as [-999]"
+    checked = checked_numbers(numbers, len(numbers), "missing_values", np.isfinite, rule)
+    return tuple(checked.tolist())
 
 
 # Which values are refused, and the remedy.
@@ -290,14 +288,7 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
     if isinstance(qid, Integral) and not isinstance(qid, bool):
         return np.full(n_documents, int(qid), np.int64)
     ids = _listed_ids(qid, n_documents, f"{name}: qid")
-    try:
-        queries = np.asarray(qid)
-        if ids.dtype == object:
-            np.sort(ids)  # texts and numbers have no common order
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name}: qid must hold numbers or texts, not a mixture ({error})"
-        ) from None
+    queries = np.array(ids.tolist()) if ids.dtype == object else ids
     if queries.dtype.kind == "f" and len(large := np.flatnonzero(np.abs(queries) >= LARGEST_EXACT)):
         value = f"qid[{large[0]}] is {queries[large[0]]:.0f} as a float"
         raise ValueError(

@@ -32,7 +32,7 @@ MissingRule: TypeAlias = float | QueryRule
 
 def check_missing_rule(rule: object, *, or_none: bool = False) -> None:
     """Raise a ValueError unless a rule is a finite number or a name, or None with `or_none`; advise the nearest."""
-    is_number = isinstance(rule, Real) and not isinstance(rule, bool | np.bool_) and isfinite(rule)
+    is_number = isinstance(rule, Real) and not isinstance(rule, bool) and isfinite(rule)
     if (
         is_number
         or (rule is None and or_none)

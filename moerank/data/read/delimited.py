@@ -23,7 +23,8 @@ from moerank.data import read
 # Spellings of a missing value in CSV files, and of 1 and 0 in columns without other values.
 MISSING = [
     "",
-    *["NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none"],
+    *["NA", "na", "N/A", "n/a", "NULL", "Null", "null", "None", "none"],
+    *["NaN", "NAN", "nan", "-nan"],
 ]
 TRUE, FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
 
@@ -91,18 +92,16 @@ def _fields(line: str, separator: str) -> list[str]:
 
 def parsed_numbers(cells: pa.Array) -> tuple[pa.Array, Mask, Mask]:
     """Return texts as numbers, null for what is missing; which are true or false; and which are no numbers."""
+    cells = pc.utf8_trim(cells, " \t")
     with suppress(pa.ArrowInvalid):
         numbers = cells.cast(pa.float64())
         if pc.all(pc.is_finite(numbers)).as_py():
             return numbers, *np.zeros((2, len(cells)), np.bool_)
-    missing = pc.or_(
-        pc.is_in(cells, pa.array(MISSING)),
-        pc.match_substring_regex(cells, r"(?i)^[ \t]*[+-]?nan[ \t]*$"),
-    )
+    missing = pc.is_in(cells, pa.array(MISSING))
     true, false = (pc.is_in(cells, pa.array(spellings)) for spellings in (TRUE, FALSE))
     boolean = pc.or_(true, false)
     is_number = pc.match_substring_regex(cells, f"^(?:{NUMBER.pattern})$")
-    digits = pc.if_else(is_number, pc.utf8_trim(cells, " \t"), None)
+    digits = pc.if_else(is_number, cells, None)
     digits = pc.if_else(true, "1", pc.if_else(false, "0", digits))
     is_wrong = pc.invert(pc.or_(pc.or_(missing, boolean), is_number))
     return digits.cast(pa.float64()), np.array(boolean), np.array(is_wrong)

@@ -171,7 +171,7 @@ def load_table(
     ValueError
         For a column that is missing or does not hold plain numbers, a value that is not finite, a wrong label, a query
         whose rows are not contiguous, a row with too many or too few fields, and a table that is larger than the limit
-        of `check_room`. The message names the file, the line (Parquet: the row, counted from 1) and the column.
+        of `check_room`. The message names the file and the place.
     OSError
         If the file is missing, a folder, or cannot be read.
 
@@ -310,13 +310,13 @@ def _read(
         texts = _ids(table[name], name, "document").to_pylist()
         documents = np.array(texts).astype(np.str_)
     if name := names.get("query_weight"):
-        weights = _weights(table[name], path, name)
+        weights = _numbers(table[name], path, name)
         query_weights = weights[offsets[:-1]]
         same = weights == np.repeat(query_weights, np.diff(offsets))
         differs = f"another weight in the column {name!r} than in the first row of the query"
-        _require(same, lambda i: f"{differs}; give all rows of a query one weight")
+        _require(same, f"{differs}; give all rows of a query one weight")
     if name := names.get("document_weight"):
-        document_weights = _weights(table[name], path, name)
+        document_weights = _numbers(table[name], path, name)
     qid = np.repeat(ids, np.diff(offsets))
     return read.Documents(X, y, qid, columns.features, documents, query_weights, document_weights)
 
@@ -339,7 +339,11 @@ def _features(
         check_room(f"{path}: {end:,} rows of {n_features:,} features", end * n_bytes_of_row)
         piece = read.zeros(n_features, batch.num_rows, precision).T
         for name, column, target in zip(columns.features, features.columns, piece.T, strict=True):
-            _fill(target, _numbers(column, path, name), name, n_rows, nulls=nulls)
+            with np.errstate(over="ignore"):
+                target[...] = _numbers(column, path, name)
+            if not nulls:
+                reason = f"the value of {name!r} is missing; {read.MISSING_REMEDY}"
+                _require(~np.isnan(target), reason, n_rows)
         pieces.append(piece)
         tables.append(batch.select(list(columns.roles.values())))
         n_rows = end
@@ -358,11 +362,11 @@ def _batches(path: Path, columns: Sequence[str], texts: Sequence[str]) -> Iterat
         yield batch.cast(schema)
 
 
-def _require(holds: Mask, reason: Callable[[int], str], row: int = 0) -> None:
+def _require(holds: Mask, reason: str | Callable[[int], str], row: int = 0) -> None:
     """Raise an error for the first row for which a condition does not hold; rows count from `row`."""
     if not holds.all():
         index = int(holds.argmin())
-        raise read.WrongRowError(row + index, reason(index))
+        raise read.WrongRowError(row + index, reason if isinstance(reason, str) else reason(index))
 
 
 def _numbers(column: pa.Array | pa.ChunkedArray, path: Path, name: str) -> Array:
@@ -371,24 +375,6 @@ def _numbers(column: pa.Array | pa.ChunkedArray, path: Path, name: str) -> Array
         return arrow_numbers(column)
     except ValueError as error:
         raise ValueError(f"{path}: the column {name!r} {error}; {NOT_NUMBERS}") from None
-
-
-def _weights(column: pa.ChunkedArray, path: Path, name: str) -> Array:
-    """Return a column of positive numbers."""
-    weights = np.asarray(_numbers(column, path, name), np.float64)
-    reason = f"in the column {name!r} is not a positive, finite number; every row needs one"
-    _require((weights > 0) & np.isfinite(weights), lambda i: f"the weight {weights[i]:g} {reason}")
-    return weights
-
-
-def _fill(target: Floats, values: Array, name: str, row: int, *, nulls: bool) -> None:
-    """Write a feature of the rows from `row` on into a column of the table."""
-    with np.errstate(over="ignore"):
-        target[...] = values
-    reason = f"the value of {name!r} is missing; {read.MISSING_REMEDY}"
-    _require(nulls | ~np.isnan(target), lambda i: reason, row)
-    large = "is infinite, or too large for the precision of the features"
-    _require(~np.isinf(target), lambda i: f"the value {values[i]:g} of {name!r} {large}", row)
 
 
 def checked_labels_rule(labels: object) -> Labels | None:
@@ -431,7 +417,7 @@ def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | Non
         values = np.asarray(numbers, np.float64)
     else:
         values = np.asarray(_numbers(column, path, name), np.float64)
-    _require(~np.isnan(values), lambda i: f"the label {where} missing; every row needs one")
+    _require(~np.isnan(values), f"the label {where} missing; every row needs one")
     if rule is not None:
         return np.searchsorted(rule, values, side="right").astype(np.int64)
     integer = f"not an integer from 0 (irrelevant) to {MAX_LABEL:,}"
@@ -454,7 +440,7 @@ def _ids(column: pa.ChunkedArray, name: str, what: str) -> pa.Array:
     if not pa.types.is_integer(kind) or column.null_count:
         column = column.cast(pa.large_string()).fill_null("")
         absent = f"no {what} id in the column {name!r}; every row needs one"
-        _require(np.asarray(pc.not_equal(column, "")), lambda i: absent)
+        _require(np.asarray(pc.not_equal(column, "")), absent)
     return column.combine_chunks()
 
 
