@@ -501,7 +501,7 @@ def read_judgments(
     elif columns is None and re.match(r"[0-9.]+\s+qid:", start[1]):
         rows = _letor_rows(path, chain(remarks, lines))
     else:
-        table = csv_table(path, lines, columns or ())[0]
+        table = csv_table(path, lines)[0]
         header = [name.strip() for name in next(table, (0, []))[1]]
         indices = _indices(path, header, columns)
         rows, grade = _table_rows(path, table, indices), header[indices["grade"]]

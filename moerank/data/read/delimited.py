@@ -42,18 +42,13 @@ NOT_NUMBERS = (
 )
 
 
-def csv_table(
-    path: Path, lines: Lines, needed: Sequence[str] = (), *, skip_spaces: bool = False
-) -> tuple[Rows, str]:
-    """Return the rows of a CSV file and the separator, which yields all needed names, else the most names.
+def csv_table(path: Path, lines: Lines, *, skip_spaces: bool = False) -> tuple[Rows, str]:
+    """Return the rows of a CSV file and the separator, which yields the most names in the header.
 
     `skip_spaces` ignores spaces behind a separator.
     """
     start = next(((number, line) for number, line in lines if line.strip()), (1, ""))
-    names = {sign: _fields(start[1], sign) for sign in SEPARATORS}
-    separator = max(
-        SEPARATORS, key=lambda sign: (set(needed) <= set(names[sign]), len(names[sign]))
-    )
+    separator = max(SEPARATORS, key=lambda sign: len(_fields(start[1], sign)))
     return _rows(path, chain([start], lines), separator, start[0] - 1, skip_spaces), separator
 
 
@@ -107,9 +102,9 @@ def parsed_numbers(cells: pa.Array) -> tuple[pa.Array, Mask, Mask]:
     return digits.cast(pa.float64()), np.array(boolean), np.array(is_wrong)
 
 
-def csv_header(path: Path, needed: Sequence[str]) -> list[str]:
+def csv_header(path: Path) -> list[str]:
     """Return the names of the columns of a CSV file."""
-    rows, _ = csv_table(path, read.text_lines(path), needed)
+    rows, _ = csv_table(path, read.text_lines(path))
     _, header = next(rows, (0, []))
     has_no_name = all(name in MISSING or NUMBER.fullmatch(name) for name in header)
     if has_no_name or re.search(r"[\r\n]", "".join(header)):
@@ -119,9 +114,9 @@ def csv_header(path: Path, needed: Sequence[str]) -> list[str]:
     return header
 
 
-def csv_lines(path: Path, columns: Sequence[str], rows: Sequence[int]) -> list[int]:
+def csv_lines(path: Path, rows: Sequence[int]) -> list[int]:
     """Return the lines on which rows end."""
-    table, _ = csv_table(path, read.text_lines(path), columns)
+    table, _ = csv_table(path, read.text_lines(path))
     numbered = enumerate(islice(table, 1, rows[-1] + 2))
     return [line for row, (line, _) in numbered if row in rows]
 
@@ -154,7 +149,7 @@ def read_csv(
 def _read_cells(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield columns of texts, by pyarrow up to the first block that it may read in another way than Python."""
     lines = read.text_lines(path)
-    rows, separator = csv_table(path, lines, columns)
+    rows, separator = csv_table(path, lines)
     _, names = next(rows)
     size = max(1, read.CELLS_AT_A_TIME // (4 * len(names)))  # texts are larger than numbers
     n_rows = 0
@@ -164,7 +159,7 @@ def _read_cells(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
             yield from table.to_batches()
             n_rows += len(table)
         return
-    rows, _ = csv_table(path, read.text_lines(path), columns)
+    rows, _ = csv_table(path, read.text_lines(path))
     rows = islice(rows, 1 + n_rows, None)
     while part := [fields for _, fields in islice(rows, size)]:
         cells = dict(zip(names, zip(*part, strict=True), strict=True))

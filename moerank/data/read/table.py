@@ -70,11 +70,6 @@ class Columns:
     roles: Mapping[str, str]
     features: tuple[str, ...]
 
-    @property
-    def all(self) -> list[str]:
-        """The names of all columns."""
-        return [*self.roles.values(), *self.features]
-
 
 @dataclass(frozen=True)
 class Reader:
@@ -83,20 +78,20 @@ class Reader:
     Attributes
     ----------
     names : callable
-        ``names(path, needed)`` returns the names of all columns; `needed` are some of them.
+        ``names(path)`` returns the names of all columns.
     batches : callable
         ``batches(path, columns, texts)`` yields columns block by block; those of `texts` need not hold numbers.
     roles : callable, optional
         ``roles(path)`` returns the columns that are ``label``, ``query``, ``document`` and ``features``, if the file
         says so.
     lines_of : callable, optional
-        ``lines_of(path, columns, rows)`` returns the lines of increasing rows, counted from 0, for messages.
+        ``lines_of(path, rows)`` returns the lines of increasing rows, counted from 0, for messages.
     """
 
-    names: Callable[[Path, Sequence[str]], list[str]]
+    names: Callable[[Path], list[str]]
     batches: Callable[[Path, Sequence[str], Sequence[str]], Iterable[pa.RecordBatch]]
     roles: Callable[[Path], Mapping[str, Any]] = lambda path: {}
-    lines_of: Callable[[Path, Sequence[str], Sequence[int]], list[int]] | None = None
+    lines_of: Callable[[Path, Sequence[int]], list[int]] | None = None
 
     @classmethod
     def of(cls, function: Callable[[Path, Sequence[str] | None], Any]) -> Self:
@@ -106,7 +101,7 @@ class Reader:
         """
         stream = pa.RecordBatchReader.from_stream
         return cls(
-            lambda path, _: stream(function(path, None)).schema.names,
+            lambda path: stream(function(path, None)).schema.names,
             lambda path, columns, _: stream(function(path, columns)),
         )
 
@@ -195,7 +190,7 @@ def load_table(
     try:
         documents = _read(path, columns, rule, precision, nulls=missing is not None)
     except read.WrongRowError as error:
-        [line] = row_names(path, [error.row], columns.all)
+        [line] = row_names(path, [error.row])
         raise ValueError(f"{path}, {line}: {error.reason}") from None
     return documents.as_data(name or str(path), missing, missing_values)
 
@@ -232,8 +227,7 @@ def table_columns(
     stored_roles = reader.roles(path)
     columns = {role: name or stored_roles.get(role) for role, name in roles.items()}
     excluded = dict.fromkeys(listed(exclude))
-    needed = [name for name in columns.values() if name]
-    present = reader.names(path, [*needed, *excluded])
+    present = reader.names(path)
     for role, names in (("label", LABELS), ("query", QUERIES)):
         columns[role] = columns[role] or usual_column(present, names)
         if not columns[role]:
@@ -283,12 +277,12 @@ def _check_columns(
         )
 
 
-def row_names(path: Path, rows: Sequence[int], needed: Sequence[str] = ()) -> list[str]:
+def row_names(path: Path, rows: Sequence[int]) -> list[str]:
     """Return the places of rows, counted from 0, for messages: lines, or numbers in a file without lines."""
     lines_of = table_reader(path).lines_of
     if lines_of is None:
         return [f"row {row + 1:,}" for row in rows]
-    return [f"line {line}" for line in lines_of(path, needed, rows)]
+    return [f"line {line}" for line in lines_of(path, rows)]
 
 
 def _read(
@@ -329,7 +323,7 @@ def _features(
     tables = []
     n_rows, n_features = 0, len(columns.features)
     texts = [name for role, name in columns.roles.items() if not role.endswith("weight")]
-    for batch in _batches(path, columns.all, texts):
+    for batch in _batches(path, [*columns.roles.values(), *columns.features], texts):
         features = batch.select(list(columns.features))
         if precision is None:
             is_single = set(features.schema.types) == {pa.float32()}
@@ -484,7 +478,7 @@ def usual_column(present: Iterable[str], names: Sequence[str]) -> str | None:
 def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]:
     """Return the first rows of all columns of a table, those of a CSV file as texts."""
     batches: list[pa.RecordBatch] = []
-    names = table_reader(path).names(path, ())
+    names = table_reader(path).names(path)
     for batch in _batches(path, names, names):
         batches.append(batch)
         if sum(map(len, batches)) >= n_rows:
@@ -560,7 +554,7 @@ def _read_parquet(path: Path, columns: Sequence[str], _: Sequence[str]) -> Itera
         yield from file.iter_batches(batch_size=size, columns=list(columns))
 
 
-_PARQUET = Reader(lambda path, _: list(_parquet_schema(path).names), _read_parquet, _parquet_roles)
+_PARQUET = Reader(lambda path: list(_parquet_schema(path).names), _read_parquet, _parquet_roles)
 _CSV = Reader(csv_header, read_csv, lines_of=csv_lines)
 
 # The readers by the endings of their files, in the order in which the files of a folder are looked for.
