@@ -58,7 +58,7 @@ def certify_command(
     frame = pd.DataFrame(
         {
             "loss": certificate.losses,
-            "least loss": certificate.least,
+            "minimum loss": certificate.least,
             "given up": certificate.given_up,
             metric: [member.scores["train"][metric] for member in run.front],
         },

@@ -131,8 +131,11 @@ def plot_command(
     from moerank.runs.result import read_result
     from moerank.studies.study import Study
 
-    new_names = dict(text.rpartition("=")[::2] for text in split(names))
-    paper = {"title": not no_title, "width": width, "names": new_names}
+    paper = {
+        "title": not no_title,
+        "width": width,
+        "names": dict(text.rpartition("=")[::2] for text in split(names)),
+    }
     check_folder(folder, "name the folder of a run or of a study")
     result = read_result(folder)
     if result is None:
