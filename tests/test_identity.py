@@ -181,7 +181,7 @@ def test_data_are_all_that_can_decide():
 class CostsWithLatency(FeatureCosts):
     """A table of costs with a column that moerank does not know."""
 
-    latency: np.ndarray
+    latency: np.ndarray | None = None
 
 
 def test_a_new_field_of_costs_counts_without_being_named():

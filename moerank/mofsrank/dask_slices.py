@@ -20,9 +20,9 @@ from moerank.version import VERSION
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-CONNECT = 5  # seconds within which a scheduler must answer, and must have a worker
-SECONDS_FOR_A_WORKER = 30  # for which a cluster may be without workers before a search ends
-MAX_TRIES = 10  # number of times that a batch is sent, because workers die
+CONNECT = 5  # seconds for a scheduler to answer, and for its first worker
+SECONDS_FOR_A_WORKER = 30  # before a search without workers ends
+MAX_TRIES = 10  # how often a batch is sent, as workers may die
 
 
 class Slices:
@@ -174,7 +174,7 @@ def connect(address: str) -> Client:
 
 
 def gone(address: str, remedy: str) -> OSError:
-    """Return the exception to raise where a scheduler is gone, with the remedy once it is back."""
+    """Return the error to raise when the scheduler is gone, with a remedy."""
     for name in (
         "distributed",
         "distributed.client",

@@ -94,14 +94,9 @@ class Ensemble(Stage):
         rankers = coefs
         if not isinstance(rankers, Summable):
             rankers = LinearPopulation(np.asarray(coefs, dtype=np.float64))
-        features = rankers.feature_mask
-        if features.ndim != 2 or features.shape[1] != train.n_features:
-            raise ValueError(
-                f"coefs must have shape (n_members, {train.n_features}), not {features.shape}"
-            )
         self.strings: FeatureStrings = FeatureStrings(train, limits, by_group=by_group)
         train = self.strings.data
-        self._members = self.strings.bits(features)
+        self._members = self.strings.bits(rankers.feature_mask)
         self._bits = np.flatnonzero(self._members.any(axis=0) & self.strings.allowed_bits)
         self.n_bits = len(self._bits)  # of distinct features, or groups of them
         if self.n_bits == 0:
@@ -176,4 +171,4 @@ class Ensemble(Stage):
 
     def _candidates(self, X: Matrix) -> Candidates:
         rankers = self.combined(X)
-        return self._judged(self._counted(X, rankers.feature_mask), rankers)
+        return self._as_candidates(self._counted(X, rankers.feature_mask), rankers)

@@ -54,7 +54,7 @@ from moerank.statistics import LEVEL, level_of_each
 from moerank.training.masks import Unit
 from moerank.verdict import Decision, Verdict, judge, judge_scores
 
-if TYPE_CHECKING:  # these take long to load
+if TYPE_CHECKING:  # slow to load
     import pandas as pd
     from distributed import Client
     from matplotlib.axes import Axes
@@ -307,18 +307,18 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             if validation is not None and self.tune and hasattr(self.backend_, "tune"):
                 tables = [part.with_features(data.allowed) for part in (data.table, validation)]
                 self.backend_ = self.backend_.tune(*tables, metric=tuning_metric)
-            front, reference = self._searched(data)
+            front, reference = self._run_stages(data)
             self.refit_ = None
             if refit is not None:
-                front, reference = self._served(refit, front, data, validation)
+                front, reference = self._refit_members(refit, front, data, validation)
             front = front.on_all_columns(data.columns)
             self._reference = rankers.on_all_columns(reference, data.columns)
-            values = {name: self._measured(front, part) for name, part in parts.items()}
+            values = {name: self._measure(front, part) for name, part in parts.items()}
         self._choose(front, values)
         self._shapes = shapes_of(getattr(self, "forest_", None), train)
 
     def _search_data(self, train: RankingData, refit: object) -> _SearchData:
-        """Return the data without features that are excluded or change no ranker; refuse limits that cannot be kept."""
+        """Leave out features that are excluded or change no ranker; refuse limits that no selection can keep."""
         settings, limits = self._settings, self._settings.limits
         allowed, limits_by_name = allowed_features(train, limits)
         trained = [settings.backend] if refit is None else [settings.backend, refit]
@@ -341,7 +341,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         self._n_allowed = int(np.count_nonzero(columns))
         return data
 
-    def _searched(self, data: _SearchData) -> tuple[Front, rankers.Population]:
+    def _run_stages(self, data: _SearchData) -> tuple[Front, rankers.Population]:
         """Run the stages; return the front of the last one, and the backend's ranker on all of its features."""
         settings = self._settings.model_copy(
             update={"backend": self.backend_, "limits": data.limits}
@@ -363,41 +363,33 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         self.n_evaluations_, self.n_trained_ = np.sum(ends, axis=0).tolist()
         return front, reference
 
-    def _tuned_to_serve(
-        self,
-        ranker: Any,
-        data: _SearchData,
-        validation: RankingData | None,
-        finished: Finished | None,
-    ) -> Any:
-        """Return the ranker of `refit`, tuned if it was given by name or if `tune` is set."""
-        if not (self.tune or isinstance(self.refit, str)):
-            return ranker
-        if finished is not None and "tuning" in finished:
-            return ranker.set_params(**finished["tuning"])
-        tune = getattr(ranker, "tune_to_serve", getattr(ranker, "tune", None))
-        if validation is not None and tune is not None:
-            progress = partial(self._report, "refit_tuning")
-            ranker = tune(data.varying, validation, metric=self._tuned_by, progress=progress)
-        if finished is not None:
-            finished["tuning"] = ranker.get_params()
-        return ranker
-
-    def _served(
+    def _refit_members(
         self, ranker: Any, front: Front, data: _SearchData, validation: RankingData | None
     ) -> tuple[Front, rankers.Population]:
-        """Train the ranker of `refit` on the features of each member, and on all of them; set `refit_`."""
+        """Train the ranker of `refit` on the features of each member, and on all of them; set `refit_`.
+
+        It is tuned before if it was given by name or if `tune` is set.
+        """
         if validation is not None:
             validation = validation.with_features(data.columns)
-        finished = None  # of an interrupted run: the tuning, and members by their features
+        finished = None  # the tuning and the trees of an interrupted run
         if self._settings.memo is not None and hasattr(ranker, "tune_to_serve"):
             configuration = identify([ranker, self._tuned_by, data.varying, validation], "refit")
             path = Path(f"{self._settings.memo}.refit")
             finished = Finished(path, {"refit": configuration}, resume=self._settings.resume)
-        self.refit_ = self._tuned_to_serve(ranker, data, validation, finished)
+        is_open = self.tune or isinstance(self.refit, str)
+        tune = getattr(ranker, "tune_to_serve", getattr(ranker, "tune", None))
+        if is_open and finished is not None and "tuning" in finished:
+            ranker.set_params(**finished["tuning"])
+        elif is_open and validation is not None and tune is not None:
+            progress = partial(self._report, "refit_tuning")
+            ranker = tune(data.varying, validation, metric=self._tuned_by, progress=progress)
+            if finished is not None:
+                finished["tuning"] = ranker.get_params()
+        self.refit_ = ranker
         masks = np.vstack([front.feature_mask, np.ones(data.varying.n_features, np.bool_)])
         refitted = rankers.train_on_subsets(
-            self.refit_,
+            ranker,
             data.varying,
             masks,
             validation,
@@ -414,8 +406,8 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         if self.progress is not None:
             self.progress(stage, share, number, number)
 
-    def _measured(self, front: Front, part: RankingData) -> Measured:
-        """Return the metric of the members and of the reference on the queries of a part."""
+    def _measure(self, front: Front, part: RankingData) -> Measured:
+        """Measure the members and the reference on each query of a part."""
         values = objectives.values_of(
             part, self._scored_by, rankers.side_by_side([front.population, self._reference])
         )
@@ -428,9 +420,9 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
 
     def _choose(self, front: Front, values: Mapping[str, Measured]) -> None:
         """Order the members by size, choose one by the rule `final`, and judge it on the validation queries."""
-        # The rule of the paper uses the training data alone.
+        # The rule of the paper uses only the training data.
         part = "training" if self.final == "train" or "validation" not in values else "validation"
-        front, values, quality, self.front_ = objectives.ordered_by_size(
+        front, values, quality, self.front_ = objectives.order_by_size(
             front,
             values,
             objectives.read_objectives(self.objectives),
@@ -439,7 +431,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         )
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_, self.trained_on_ = front.population, front.trained_on
-        self.chosen_, self._decision, self._advice = self._choice(
+        self.chosen_, self._decision, self._advice = self._choose_member(
             front.sizes, quality, values, part
         )
         self.support_ = self.front_support_[self.chosen_]
@@ -461,7 +453,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
                 **self._fields_of_verdict(),
             )
 
-    def _choice(
+    def _choose_member(
         self, sizes: Integers, quality: Vector, values: Mapping[str, Measured], part: str
     ) -> tuple[int, Decision, str]:
         """Return the index of the chosen member, the decision on it and the reason; set `guarantee_`."""
@@ -723,7 +715,7 @@ def search_arguments(name: str, stage: Stage, algorithm: str | Factory) -> tuple
     operators = stage.operators()
     if is_sparse(algorithm):
         if isinstance(stage, FeatureSelection):
-            del operators["sampling"]  # the search has its own
+            del operators["sampling"]  # the search draws its own strings
         else:
             algorithm = "nsga2"
     if not settings.eliminate_duplicates:
@@ -760,7 +752,7 @@ def search_arguments(name: str, stage: Stage, algorithm: str | Factory) -> tuple
 
 
 def _history(result: SearchResult, stage: Stage, table: RankingData) -> pd.DataFrame:
-    """Return a row for each generation, as in `MOFSRank.history_`."""
+    """Return the table of generations, see `MOFSRank.history_`."""
     import pandas as pd
 
     # The box of all features, whatever the strings are, so that stages and solvers can be compared.

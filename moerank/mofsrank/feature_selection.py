@@ -251,7 +251,7 @@ class FeatureSelection(Stage):
 
     def _candidates(self, X: Mask) -> Candidates:
         rankers, _, errors = self.most_accurate(X)
-        candidates = self._judged(self.feature_mask(X), rankers)
+        candidates = self._as_candidates(self.feature_mask(X), rankers)
         candidates.errors = errors
         return candidates
 

@@ -32,7 +32,7 @@ from moerank.rankers import (
 )
 from moerank.training.masks import Unit, n_ones
 
-MAX_PAIRS = 1_000_000  # for which a bit stands for a pair by default
+MAX_PAIRS = 1_000_000  # up to which a bit stands for a pair by default
 
 
 class InstanceSelection(Stage):
@@ -134,7 +134,7 @@ class InstanceSelection(Stage):
     def _candidates(self, X: Array) -> Candidates:
         populations = in_pieces(self._train, X, self.workers)
         n_pairs = in_pieces(partial(n_pairs_kept, self.train, self.unit), X, self.workers)
-        return self._judged(
+        return self._as_candidates(
             np.ones((len(X), self.train.n_features), bool),
             side_by_side(populations),
             n_pairs=np.concatenate(n_pairs),
@@ -171,8 +171,8 @@ def spread_along_front(X: Mask, F: Matrix, maximum: int, *, include_all: bool) -
     front or not.
     """
     order = np.lexsort(F.T[::-1])
-    if not include_all:
-        return X[order[evenly_spaced(len(order), maximum)]]
-    order = order[~X[order].all(axis=1)]
-    subsets = X[order[evenly_spaced(len(order), maximum - 1)]]
-    return np.vstack([subsets, np.ones(X.shape[1], np.bool_)])
+    if include_all:
+        order = order[~X[order].all(axis=1)]
+        maximum -= 1
+    subsets = X[order[evenly_spaced(len(order), maximum)]]
+    return np.vstack([subsets, np.ones((int(include_all), X.shape[1]), np.bool_)])

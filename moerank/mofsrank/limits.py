@@ -62,7 +62,7 @@ class FeatureStrings:
         self._maxima = np.array([limits.max_features or np.inf, max_cost])
         self.max_ones = self.n_bits
         if limits.given:
-            fullest = self._filled(self._cheapest_first()[None])
+            fullest = self._fill(self._cheapest_first()[None])
             self._refuse_impossible(fullest)
             self.max_ones = int(np.count_nonzero(fullest))
 
@@ -111,7 +111,7 @@ class FeatureStrings:
             order = np.argsort(np.where(X[broken], priority, 2.0), axis=1, kind="stable")
             order = order[:, : np.count_nonzero(X[broken], axis=1).max()]
             is_set = np.take_along_axis(X[broken], order, axis=1)
-            X[broken] = self._filled(np.where(is_set, order, -1))
+            X[broken] = self._fill(np.where(is_set, order, -1))
         return X
 
     def repair(self, bits: Integers | None = None) -> Repair:
@@ -135,8 +135,8 @@ class FeatureStrings:
             [X @ self._width, X @ self._costs_of_bits + self._paid(X) @ self._shared]
         )
 
-    def _filled(self, order: Integers) -> Mask:
-        """Return for each row the included bits, and each bit of `order` (n, n_steps) that fits when its turn comes.
+    def _fill(self, order: Integers) -> Mask:
+        """Set in each row the included bits, then each bit of `order` (n, n_steps) that still fits.
 
         −1 stands for no bit.
         """
@@ -154,11 +154,11 @@ class FeatureStrings:
         return X
 
     def _cheapest_first(self) -> Integers:
-        """Return the bits from the cheapest on; in this order, nearly the largest number of them fits."""
+        """Return the bits in ascending order of cost, in which nearly the largest number of them fits."""
         return np.lexsort((self._width, self._costs_of_bits + self._shared[self._group]))
 
     def _breach(self, bits: Mask) -> str:
-        """Return a clause that says which limit a string breaks."""
+        """Describe the first limit that a string breaks, as a clause."""
         names = self.data.feature_names
         lacking = np.flatnonzero(self.included & ~bits[self.bit_of])
         if lacking.size:
@@ -243,10 +243,9 @@ def allowed_features(train: RankingData, limits: LimitsSection) -> tuple[Mask, P
     both = np.flatnonzero(included & ~allowed)
     if len(both):
         raise ValueError(f"feature {names[both[0]]!r} is both in include and in exclude")
-    limits_by_name = limits.given | {"include": tuple(compress(names, included))}
-    limits_by_name.pop("exclude", None)
-    if not included.any():
-        del limits_by_name["include"]
+    limits_by_name = {name: limit for name, limit in limits.given.items() if name != "exclude"}
+    if "include" in limits_by_name:
+        limits_by_name["include"] = tuple(compress(names, included))
     return allowed, limits_by_name
 
 

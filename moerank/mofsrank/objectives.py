@@ -325,7 +325,7 @@ def known_objectives() -> dict[str, Objective]:
 
 
 def _instance(entry: Any) -> Objective:
-    """Return the objective that a package or the user's code offers, itself or by its class."""
+    """Return an objective, or an instance of its class."""
     return entry() if isinstance(entry, type) else entry
 
 
@@ -412,11 +412,11 @@ def errors_of(
         return 1.0 - metric.mean_of_linear(data, population.coefs, workers=workers)
 
     def errors(rows: Integers) -> Vector:
-        n = getattr(population, "n_scored_together", max(len(rows), 1))
-        means = [np.empty(0)]
-        for begin in range(0, len(rows), n):
-            part = population.take(rows[begin : begin + n])
-            means.append(metric.batch(data, rankers.scores_on(part, data)))
+        n = getattr(population, "n_scored_together", len(rows))
+        means = [
+            metric.batch(data, rankers.scores_on(population.take(part), data))
+            for part in np.split(rows, range(n, len(rows), n))
+        ]
         return 1.0 - np.concatenate(means)
 
     return np.concatenate(in_pieces(errors, np.arange(len(population)), workers))
@@ -456,7 +456,7 @@ class Front:
         )
 
     def take(self, members: Integers) -> Front:
-        """Return some members."""
+        """Return the members of these indices."""
         trained_on = None if self.trained_on is None else self.trained_on[members]
         return Front(
             self.F[members], self.feature_mask[members], self.population.take(members), trained_on
@@ -465,7 +465,7 @@ class Front:
     def table(
         self, objectives: Sequence[Objective], errors: Vector, validation: Vector
     ) -> pd.DataFrame:
-        """Return a row for each member, as in `MOFSRank.front_`."""
+        """Return the table of members, see `MOFSRank.front_`."""
         import pandas as pd
 
         columns = {entry.name: values for entry, values in zip(objectives, self.F.T, strict=True)}
@@ -496,7 +496,7 @@ class Measured(NamedTuple):
         )
 
 
-def ordered_by_size(
+def order_by_size(
     front: Front,
     values: Mapping[str, Measured],
     objectives: Sequence[Objective],
@@ -504,7 +504,7 @@ def ordered_by_size(
     *,
     retrained: bool,
 ) -> tuple[Front, dict[str, Measured], Vector, pd.DataFrame]:
-    """Return the members in order of size, with values, mean metric on the part `chosen_by`, and table.
+    """Order the members by size; return them, their values, mean metric on the part `chosen_by`, and table.
 
     Members that others dominate by this metric are left out if their rankers are `retrained`.
     """
@@ -538,7 +538,7 @@ def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Matrix
 
 
 def knee(sizes: Integers, means: Vector) -> int:
-    """Return the member farthest above the line from the smallest member to the best one, or the best if none is above.
+    """Return the index of the member farthest above the line from the smallest to the best, or of the best if none is.
 
     Size and metric are scaled to [0, 1] between these two.
 
@@ -565,7 +565,7 @@ def knee(sizes: Integers, means: Vector) -> int:
 def decide(
     member: int, sizes: Integers, measured: Measured, *, all_allowed: bool
 ) -> tuple[Decision, str]:
-    """Return the decision of validation queries on the chosen member, and the reason; see `moerank.verdict.Verdict`.
+    """Decide on the chosen member by validation queries; return the decision and its reason, see `Verdict`.
 
     A member loses if it ranks below all features by more than a paired standard error. `all_allowed` tells whether the
     limits allow all features together.
@@ -637,7 +637,7 @@ class Guarantee(NamedTuple):
 
 
 def halves(validation: RankingData, seed: int) -> tuple[RankingData, RankingData]:
-    """Return the queries that tune and order the members, and the queries of the tests: random halves."""
+    """Split validation queries at random: one half tunes and orders the members, the other one tests them."""
     if validation.n_queries < 2:
         raise ValueError(
             f'{validation.name}: one query has no halves, which final="guaranteed" needs; give more'
@@ -650,7 +650,7 @@ def halves(validation: RankingData, seed: int) -> tuple[RankingData, RankingData
 def guaranteed_member(
     sizes: Integers, ordering: Vector, differences: Matrix, margin: float
 ) -> Guarantee:
-    """Choose the smallest member that, by the tests, loses less than the margin compared with all features.
+    """Choose the smallest member that passes the test that it loses less than the margin against all features.
 
     The members are tested from the best by `ordering` to smaller ones, each by `moerank.statistics.shown_above`, until
     one test fails. A member is left out if another one of at most its size is as good or better. So the chance that any

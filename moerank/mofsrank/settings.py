@@ -34,7 +34,7 @@ from moerank.solvers import make_solver, read_solver, solver_entry, solvers
 from moerank.verdict import MARGIN
 
 StageArgument: TypeAlias = bool | Mapping[str, object]
-"""Whether the stage runs, or its settings."""
+"""True or False to run a stage or leave it out, or its settings."""
 
 SearchProgress: TypeAlias = Callable[[str, float, int, int], object]
 """Function of the stage, the fraction of it that is done, the generation and the evaluations."""
@@ -134,7 +134,7 @@ def pydantic_errors_as_value_errors(
 class Section(pydantic.BaseModel):
     """A table of settings: unknown keys are errors."""
 
-    # Schemas are built when they are first used: they would take a tenth of the imports of this package.
+    # Schemas are built at first use; building them takes a tenth of the time to import this package.
     model_config = pydantic.ConfigDict(
         extra="forbid",
         frozen=True,
@@ -415,8 +415,8 @@ class Settings(SearchSettings):
 
 
 def _sentence(error: pydantic.ValidationError) -> str:
-    """Return a sentence about the first wrong argument, with the stage."""
-    mistake = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
+    """Describe the first wrong argument, with its stage."""
+    mistake = error.errors()[0]
     name, *keys = map(str, mistake["loc"] or ("",))
     if mistake["type"] == "extra_forbidden":
         kind, key = (f"setting of {name}", keys[-1]) if keys else ("limit", name)

@@ -131,7 +131,7 @@ class Stage(Problem):  # type: ignore[misc]
     """Whether `objectives_of` also takes rows of bits that np.packbits has packed."""
 
     def objectives_of(self, X: Array, digests: list[bytes]) -> Matrix:
-        """Return the objectives (n, n_objectives) of strings with these digests; known ones are looked up."""
+        """Look up the objectives (n, n_objectives) of strings by their digests, and measure those of new strings."""
         if new := new_rows(digests, self._cached):
             rows = X if len(new) == len(X) else X[new]  # long strings are not copied
             usable = ~self._is_empty(rows)
@@ -155,8 +155,10 @@ class Stage(Problem):  # type: ignore[misc]
         values = [values_in_bounds(objective, candidates, bounds) for objective, bounds in measured]
         return np.column_stack(values).astype(np.float64)
 
-    def _judged(self, feature_mask: Mask, rankers: Population, **measured: Any) -> Candidates:
-        """Return rankers for the objectives, on the data and with the metric, backend and workers of the stage."""
+    def _as_candidates(
+        self, feature_mask: Mask, rankers: Population, **measured: Any
+    ) -> Candidates:
+        """Return rankers on the data of the stage, as objectives take them."""
         return Candidates(
             self.train,
             self.metric,
@@ -169,7 +171,7 @@ class Stage(Problem):  # type: ignore[misc]
         )
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the arguments: other processes must not get cached values, pymoo's ``cache`` or the cluster."""
+        """Leave cached values, pymoo's ``cache`` and the cluster out of pickles and copies."""
         state = self.__dict__ | {"_cached": {}, "slices": None}
         return {name: value for name, value in state.items() if name != "cache"}
 
