@@ -98,7 +98,7 @@ def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -
             raise ValueError(f"{name} must be in {opening}0, 1{closing}, not {value}")
 
 
-def check_room(what: str, n_bytes: int) -> None:
+def check_room(table: str, n_bytes: int) -> None:
     """Raise a ValueError if a table needs more memory than the limit, before the table is made.
 
     The limit is `MAX_GIB` GiB, or the number of GiB in the environment variable ``MOERANK_MEMORY``.
@@ -113,7 +113,7 @@ def check_room(what: str, n_bytes: int) -> None:
     if n_bytes > limit:
         needed = f"{n_bytes >> 30:,}" if n_bytes >= 10 * 2**30 else f"{n_bytes / 2**30:.3g}"
         raise ValueError(
-            f"{what} would take {needed} GiB, and the limit is {limit / 2**30:.4g} GiB; "
+            f"{table} would take {needed} GiB, and the limit is {limit / 2**30:.4g} GiB; "
             "ask for less, or raise the limit with the environment variable MOERANK_MEMORY, in GiB"
         )
 

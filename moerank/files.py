@@ -20,19 +20,21 @@ FULL = (errno.ENOSPC, errno.EDQUOT)  # error numbers of a full disk and of an ex
 MAX_NAME_LENGTH = 60  # maximum length of the temporary name of a file of a run or a study
 
 
-def cannot_write(what: object, error: OSError) -> OSError:
+def cannot_write(target: object, error: OSError) -> OSError:
     """Return the error for something that cannot be written, with the reason and the remedy."""
     room = "make room, or " if error.errno in FULL else ""
-    return OSError(f"cannot write {what}: {error.strerror}; {room}choose another folder with --out")
+    return OSError(
+        f"cannot write {target}: {error.strerror}; {room}choose another folder with --out"
+    )
 
 
 @contextmanager
-def writing(what: object) -> Iterator[None]:
+def writing(target: object) -> Iterator[None]:
     """Turn an OSError into one that names the file or folder, the reason and the remedy."""
     try:
         yield
     except OSError as error:
-        raise cannot_write(what, error) from None
+        raise cannot_write(target, error) from None
 
 
 def last_change(path: Path) -> float:

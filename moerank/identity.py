@@ -36,13 +36,14 @@ def identify(value: Any, where: str = "the value", *, without: tuple[str, ...] =
     Notes
     -----
     An estimator is described by its class and parameters, an array by a digest of its values, another object by its
-    class and its state, as ``__getstate__`` returns it, or by what its method ``__identity__`` returns. A function or
+    class and its state, as ``__getstate__`` returns it, or by the value of its method ``__identity__``. A function or
     class is described by its name, its source text, its defaults, the values that it closes over, its attribute
     ``version``, and the source texts of your own code that it uses: functions and classes of its module, and the other
     modules, followed through the names in these texts. Code of Python, of moerank and of installed packages is not
-    followed, and what moerank or another language defines is described by its name only. The description does not cover
-    the values of other variables of the module, or files that the code reads: set ``version``, a text of your choice,
-    and change it when they change. The source text comes from the file, so import a module again after an edit.
+    followed. Functions and classes of moerank or of another language are described by their names only. The description
+    does not cover the values of other variables of the module, or files that the code reads: set ``version``, a text of
+    your choice, and change it when they change. The source text comes from the file, so import a module again after an
+    edit.
 
     Examples
     --------

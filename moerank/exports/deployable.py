@@ -356,11 +356,11 @@ def engine_names(names: Sequence[str], labels: Sequence[str | None]) -> tuple[st
     return tuple(name_of)
 
 
-def to_single(value: float, what: str) -> float:
-    """Return the nearest number of single precision; a larger number is a ValueError, which names `what`."""
+def to_single(value: float, name: str) -> float:
+    """Return the nearest number of single precision; a larger number is a ValueError, with the `name` of the number."""
     if abs(value) > MAX_SINGLE:
         raise ValueError(
-            f"{what} is {value:g}, too large for single precision; "
+            f"{name} is {value:g}, too large for single precision; "
             "scale the features, and train again"
         )
     return float(np.float32(value))

@@ -62,7 +62,7 @@ def python(ranker: Deployable, path: Path) -> Deployment:
     else:
         missing = f"A missing value (NaN, None or no entry) counts as {float(ranker.missing)!r}."
         replacement = f"value = {float(ranker.missing)!r}"
-    names = ascii(ranker.names)  # quoted, whatever characters they contain
+    names = ascii(ranker.names)  # quoted, in ASCII
     text = BEGIN.format(version=VERSION, missing=missing, names=names, replacement=replacement)
     if isinstance(ranker, LinearDeployable):
         # Python's own numbers, because numpy's are printed as calls.

@@ -142,7 +142,7 @@ def shares_panels(study: SearchStudy, problem: str | None, count: str) -> Panels
 
 
 def runtimes_panels(study: SearchStudy, problem: str | None, count: str) -> Panels:
-    """Return the share of all targets and runs that each search has reached after so many evaluations."""
+    """Return the fraction of all targets and runs that each search has reached, against the number of evaluations."""
     times = study.runtimes(count=count)
     if problem is not None:
         times = times[times["problem"] == problem]
