@@ -65,10 +65,8 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
         if table.dtype.kind == "O":
             table = np.where(_missing(table), np.nan, table).astype(np.float64)
         if table.dtype.kind in "cMm":
-            reason = f"X holds values of type {table.dtype}, not real numbers"
-            if table.dtype.kind == "c":
-                reason += " (Complex data not supported)"
-            raise ValueError(reason)
+            reason = "Complex data not supported" if table.dtype.kind == "c" else "no real numbers"
+            raise ValueError(f"values of type {table.dtype}: {reason}")
         is_contiguous = table.flags.c_contiguous or table.flags.f_contiguous
         has_precision = table.dtype in (np.float64, np.float32) and table.dtype.isnative
         if is_contiguous and has_precision and is_frozen(table):
@@ -81,8 +79,6 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
             copy[rows] = table[rows]
         return copy
     except (TypeError, ValueError, OverflowError) as error:
-        if str(error).startswith("X "):
-            raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"X must be a table of numbers, one row per document ({error})") from None
 

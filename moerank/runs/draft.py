@@ -160,18 +160,16 @@ class _Column:
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         self.kind, self.cells = column.type, column.combine_chunks()
-        is_switch = is_text = np.zeros(len(self.cells), np.bool_)
+        self.is_odd = np.zeros(len(self.cells), np.bool_)
         if pa.types.is_string(self.kind):
-            numbers, is_switch, is_text = parsed_numbers(self.cells)
+            numbers, self.is_odd = parsed_numbers(self.cells)
         elif any(is_kind(self.kind) for is_kind in NUMERIC):
             numbers = pa.array(arrow_numbers(self.cells), pa.float64(), from_pandas=True)
         else:
             numbers = pa.nulls(len(self.cells), pa.float64())
-            is_text = np.asarray(self.cells.is_valid())
+            self.is_odd = np.asarray(self.cells.is_valid())
         self.numbers = np.asarray(numbers, np.float64)
-        self.is_missing = np.isnan(self.numbers) & ~is_text
-        has_numbers_too = not is_switch[~self.is_missing & ~is_text].all()
-        self.is_odd = is_text | (is_switch & has_numbers_too)
+        self.is_missing = np.isnan(self.numbers) & ~self.is_odd
 
     @property
     def is_grade(self) -> bool:

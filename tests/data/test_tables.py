@@ -108,9 +108,6 @@ REFUSED = [
     ('label,query,a\n1,"x",2\n0,"y"z,7\n', r"not a CSV file: ',' expected after"),
     ("label,query,a\n1,7,0x10\n", r"line 2: the value '0x10' of 'a' is not a number; turn it into numbers, or leave"),
     ("label,query,a\n\n1,7,1\n0,7,1_000\n", r"line 4: the value '1_000' of 'a' is not a number"),
-    ("label,query,a,b\n1,7,1,1\n0,7,FALSE,0\n", r"line 3: the value 'FALSE' of 'a' is not a number"),
-    ("label,query,a\n1,7,\n0,7,true\n1,7,1\n", r"line 4: the value '1' of 'a' is not true or false, as the others"),
-    ("label,query,a\ntrue,7,2\n1,7,1\n", r"line 2: the label 'true' in the column 'label' is not a number"),
     (
         "label,query,a\nE,7,2\n",
         r"line 2: the label 'E' in .* not a number; give the label of each text, such as labels =",

@@ -20,7 +20,7 @@ import pyarrow.csv as pa_csv
 from moerank.arrays import Mask
 from moerank.data import read
 
-# Spellings of a missing value in CSV files, and of 1 and 0 in columns without other values.
+# Spellings of a missing value, of 1 and of 0 in CSV files.
 MISSING = [
     "",
     *["NA", "na", "N/A", "n/a", "NULL", "Null", "null", "None", "none"],
@@ -85,21 +85,18 @@ def _fields(line: str, separator: str) -> list[str]:
     return []
 
 
-def parsed_numbers(cells: pa.Array) -> tuple[pa.Array, Mask, Mask]:
-    """Return texts as numbers, null for what is missing; which are true or false; and which are no numbers."""
+def parsed_numbers(cells: pa.Array) -> tuple[pa.Array, Mask]:
+    """Return texts as numbers, true as 1, false as 0 and null for what is missing; and which are no numbers."""
     cells = pc.utf8_trim(cells, " \t")
     with suppress(pa.ArrowInvalid):
         numbers = cells.cast(pa.float64())
         if pc.all(pc.is_finite(numbers)).as_py():
-            return numbers, *np.zeros((2, len(cells)), np.bool_)
-    missing = pc.is_in(cells, pa.array(MISSING))
-    true, false = (pc.is_in(cells, pa.array(spellings)) for spellings in (TRUE, FALSE))
-    boolean = pc.or_(true, false)
+            return numbers, np.zeros(len(cells), np.bool_)
+    for spellings, digit in ((TRUE, "1"), (FALSE, "0"), (MISSING, None)):
+        cells = pc.if_else(pc.is_in(cells, pa.array(spellings)), digit, cells)
     is_number = pc.match_substring_regex(cells, f"^(?:{NUMBER.pattern})$")
-    digits = pc.if_else(is_number, cells, None)
-    digits = pc.if_else(true, "1", pc.if_else(false, "0", digits))
-    is_wrong = pc.invert(pc.or_(pc.or_(missing, boolean), is_number))
-    return digits.cast(pa.float64()), np.array(boolean), np.array(is_wrong)
+    numbers = pc.if_else(is_number, cells, None).cast(pa.float64())
+    return numbers, np.array(pc.invert(is_number).fill_null(False))
 
 
 def csv_header(path: Path) -> list[str]:
@@ -126,22 +123,16 @@ def read_csv(
 ) -> Iterator[pa.RecordBatch]:
     """Yield some columns block by block, as numbers or as texts; null is a missing number."""
     n_rows = 0
-    is_switch: dict[str, bool] = {}  # whether a column holds true and false
     for cells in _read_cells(path, columns):
         batch = dict(zip(columns, cells.columns, strict=True))
         for name in columns:
             if name in texts:
                 continue
-            batch[name], boolean, is_wrong = parsed_numbers(cells[name])
-            present = np.asarray(batch[name].is_valid()) | is_wrong
-            if present.any():
-                is_switch.setdefault(name, boolean[present.argmax()])
-                is_wrong |= present & (boolean != is_switch[name])
+            batch[name], is_wrong = parsed_numbers(cells[name])
             if is_wrong.any():
                 row = int(is_wrong.argmax())
-                kind = "true or false, as the others are" if is_switch[name] else "a number"
                 cell = f"the value {read.quoted(cells[name][row].as_py())} of {name!r}"
-                raise read.WrongRowError(n_rows + row, f"{cell} is not {kind}; {NOT_NUMBERS}")
+                raise read.WrongRowError(n_rows + row, f"{cell} is not a number; {NOT_NUMBERS}")
         yield pa.RecordBatch.from_pydict(batch)
         n_rows += cells.num_rows
 

@@ -399,9 +399,7 @@ def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | Non
         _require(~np.isnan(index), lambda i: f"the label {texts[i].as_py()!r} {reason}")
         return np.array([*rule.values()])[index.astype(np.int64)]
     if pa.types.is_string(column.type):
-        numbers, is_switch, is_wrong = parsed_numbers(column.combine_chunks())
-        if not is_switch.all():
-            is_wrong |= is_switch
+        numbers, is_wrong = parsed_numbers(column.combine_chunks())
         remedy = "give the label of each text, such as labels = {good = 1}, or "
         remedy += "moerank init --labels good=1,bad=0"
         _require(
