@@ -101,7 +101,7 @@ def without_mask(values: Any) -> Array:
 
 
 def _missing(values: Any) -> Mask:
-    """Say which values are missing: NaN, NaT, and of objects None and NA, too."""
+    """Return which values are missing: NaN, NaT, and of objects None and NA, too."""
     if values.dtype.kind in "biufSU":
         return values != values
     import pandas as pd
@@ -281,7 +281,7 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
         if n_documents > 1:
             warnings.warn(missing, stacklevel=3)
         return np.zeros(n_documents, np.int64)
-    if isinstance(qid, Integral) and not isinstance(qid, bool):
+    if isinstance(qid, Integral):
         return np.full(n_documents, int(qid), np.int64)
     ids = _listed_ids(qid, n_documents, f"{name}: qid")
     queries = np.array(ids.tolist()) if ids.dtype == object else ids
@@ -389,7 +389,7 @@ def require_data(data: object) -> None:
     """Raise a ValueError for an object that is no `RankingData`, of which only that class knows."""
     if not hasattr(data, "document_weights"):
         raise ValueError(
-            f"data must be a RankingData, not a {type(data).__name__}; give RankingData(X, y, qid)"
+            f"data must be a RankingData, not a {type(data).__name__}; pass RankingData(X, y, qid)"
         )
 
 
@@ -450,11 +450,7 @@ def column_of(feature: object, names: Sequence[str], where: str) -> int:
         if feature not in names:
             raise ValueError(f"{where}: {unknown('feature', feature, names)}")
         return names.index(feature)
-    if (
-        isinstance(feature, Integral)
-        and not isinstance(feature, bool)
-        and 0 <= int(feature) < len(names)
-    ):
+    if isinstance(feature, Integral) and 0 <= int(feature) < len(names):
         return int(feature)
     raise ValueError(
         f"{where}: there is no column {feature!r}; give a column from 0 to {len(names) - 1}, or a "

@@ -32,12 +32,9 @@ MissingRule: TypeAlias = float | QueryRule
 
 def check_missing_rule(rule: object, *, or_none: bool = False) -> None:
     """Raise a ValueError unless a rule is a finite number or a name, or None with `or_none`; advise the nearest."""
-    is_number = isinstance(rule, Real) and not isinstance(rule, bool) and isfinite(rule)
-    if (
-        is_number
-        or (rule is None and or_none)
-        or (isinstance(rule, str) and rule in get_args(QueryRule))
-    ):
+    if isinstance(rule, Real) and not isinstance(rule, bool) and isfinite(rule):
+        return
+    if rule in get_args(QueryRule) or (rule is None and or_none):
         return
     nearest = get_close_matches(str(rule), get_args(QueryRule), n=1)
     advice = f"; did you mean {nearest[0]!r}?" if nearest else ""
@@ -123,7 +120,7 @@ def merges_in_single(exact: Matrix, query: Integers) -> bool:
 
 
 def sample_rows(offsets: Integers) -> tuple[Integers, Integers]:
-    """Return about `SAMPLE` rows, those of every so many queries, and the query of each."""
+    """Return about `SAMPLE` rows, all of every n-th query, and the query of each."""
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     rows = np.flatnonzero(query % -(-len(query) // SAMPLE) == 0)[:ROWS]
     return rows, query[rows]

@@ -49,7 +49,7 @@ def test_the_costs_of_some_features_keep_their_groups():
 def test_a_table_is_read_by_name_in_any_order(read):
     found = read(TABLE, NAMES)
     np.testing.assert_array_equal(found.sums(MASKS), costs().sums(MASKS))
-    for text in ("name,cost\na,1\nb,2\n", 'cost; name\n 1;"a"\n2; "b"\n'):
+    for text in ("name,cost\na,1\nb,2\n", 'cost; name\n 1;"a"\n2;"b"\n'):
         assert read(text, ["b", "a"]).own.tolist() == [2.0, 1.0]
 
 

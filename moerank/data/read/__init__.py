@@ -70,7 +70,7 @@ def as_precision(dtype: DTypeLike) -> Precision:
 def in_single_if_exact(parts: list[Documents]) -> list[Documents]:
     """Return documents with features in single precision if it tells all values of each feature apart, else as given.
 
-    It does if these are multiples of 10⁻ᵈ up to 2²³ · 10⁻ᵈ: there its numbers lie no further apart than 10⁻ᵈ.
+    It tells multiples of 10⁻ᵈ up to 2²³ · 10⁻ᵈ apart, because its numbers lie no further apart than 10⁻ᵈ there.
     """
     if not all(_are_apart_in_single(part.X) for part in parts):
         return parts

@@ -56,8 +56,8 @@ def read_cost_table(
 
 def _cells(path: Path) -> pd.DataFrame:
     """Return the texts of a table of costs by feature, empty ones for a column of groups that it lacks."""
-    rows, _ = csv_table(path, text_lines(path), skip_spaces=True)
-    _, header = next(rows, (0, []))
+    rows, _ = csv_table(path, text_lines(path))
+    header = [name.strip() for name in next(rows, (0, []))[1]]
     if not set(COLUMNS[:2]) <= set(header) or len(set(header)) < len(header):
         raise ValueError(
             f"{path}: the columns must be {', '.join(COLUMNS)}; the last two are optional, and "

@@ -42,23 +42,20 @@ NOT_NUMBERS = (
 )
 
 
-def csv_table(path: Path, lines: Lines, *, skip_spaces: bool = False) -> tuple[Rows, str]:
-    """Return the rows of a CSV file and the separator, which yields the most names in the header.
-
-    `skip_spaces` ignores spaces behind a separator.
-    """
+def csv_table(path: Path, lines: Lines) -> tuple[Rows, str]:
+    """Return the rows of a CSV file and the separator, which yields the most names in the header."""
     start = next(((number, line) for number, line in lines if line.strip()), (1, ""))
     separator = max(SEPARATORS, key=lambda sign: len(_fields(start[1], sign)))
-    return _rows(path, chain([start], lines), separator, start[0] - 1, skip_spaces), separator
+    return _rows(path, chain([start], lines), separator, start[0] - 1), separator
 
 
-def _rows(path: Path, lines: Lines, separator: str, n_before: int, skip_spaces: bool) -> Rows:
+def _rows(path: Path, lines: Lines, separator: str, n_before: int) -> Rows:
     """Yield the line and the fields of each row that is not blank; refuse another number of fields than the header's.
 
     `n_before` lines precede those given.
     """
     texts = (line for _, line in lines)
-    rows = csv.reader(texts, delimiter=separator, strict=True, skipinitialspace=skip_spaces)
+    rows = csv.reader(texts, delimiter=separator, strict=True)
     width = 0
     try:
         for fields in rows:

@@ -363,7 +363,7 @@ class _Parser:
         raise ValueError(f"{where}: {reason or self._fault(line)}: {read.shortened(line, 100)!r}")
 
     def _fault(self, line: bytes) -> str:
-        """Say what is wrong with the form of a document."""
+        """Return what is wrong with the form of a document."""
         label, *tokens = re.split(rb"[ \t]+", line.partition(b"#")[0].strip(b" \t"))
         if not _LABEL.fullmatch(label):
             return (

@@ -469,7 +469,7 @@ def _part(folder: Path, names: tuple[str, ...]) -> Path:
 
 def usual_column(present: Iterable[str], names: Sequence[str]) -> str | None:
     """Return the column with the first of these names; case does not matter."""
-    spelt = {column.lower(): column for column in reversed(list(present))}
+    spelt = {column.lower(): column for column in present}
     return next((spelt[name] for name in names if name in spelt), None)
 
 
@@ -483,8 +483,8 @@ def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]
             break
     if not any(map(len, batches)):
         raise ValueError(f"{path}: the table has no row")
-    table = pa.Table.from_batches(batches).select(names).slice(0, n_rows)
-    return dict(zip(names, table.itercolumns(), strict=True))
+    table = pa.Table.from_batches(batches).slice(0, n_rows)
+    return dict(zip(table.column_names, table.columns, strict=True))
 
 
 def write_documents(path: Path, documents: read.Documents) -> None:
