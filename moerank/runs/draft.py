@@ -5,7 +5,6 @@ import tomllib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +63,52 @@ QUERIES_FOR_LEAKS = 20
 LEAK_LEVEL = 0.01
 
 
+# A problem file for jinja2.
+TEMPLATE = """\
+# The problem of {{ draft.table.name | toml }}, guessed from its first {{ "{:,}".format(draft.n_rows) }} rows. \
+Correct wrong guesses.
+name = {{ name | toml }}
+
+[data]
+source = "table"
+{{ "folder" if is_folder else "file" }} = {{ draft.table.name | toml }}
+label = {{ draft.label | toml }}  # {{ draft.reasons_of_roles[0] }}
+{% if labels %}
+labels = {{ labels | toml }}
+{% endif %}
+query = {{ draft.query | toml }}  # {{ draft.reasons_of_roles[1] }}
+{% if draft.document %}
+document = {{ draft.document | toml }}
+{% endif %}
+{% if draft.left_out %}
+exclude = [
+{% for column, why in draft.left_out.items() %}
+    {{ column | toml }},  # {{ why }}
+{% endfor %}
+]
+{% endif %}
+{% if draft.gaps %}
+missing = 0.0  # search engines, too, count an absent value as 0
+{% endif %}
+normalize = "standard"  # every export can include this scaling
+{% if not is_folder %}
+split = {validation = 0.2, test = 0.2}  # shares of the queries
+{% endif %}
+
+[metric]
+name = "NDCG@10"
+{% if has_large_labels %}
+gain = "linear"  # labels are too large for 2^y − 1
+{% endif %}
+
+[backend]
+name = "additive"  # a step function of each feature; "rankrls" is linear, and faster
+
+[solver]
+name = "{{ search }}"  # the recommended search; "mofsrank" is the published method
+"""
+
+
 @dataclass(frozen=True)
 class Draft:
     """A problem file that is not written yet: the roles of the columns, with reasons, and columns with gaps."""
@@ -100,45 +145,19 @@ class Draft:
     @property
     def text(self) -> str:
         """The problem file: TOML with comments."""
-        is_folder, name = self.table.is_dir(), self.table.name
-        left_out = "".join(
-            f"\n    {toml_value(column)},  # {why}" for column, why in self.left_out.items()
-        )
+        from jinja2 import Environment
+
+        environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+        environment.filters["toml"] = toml_value
         labels = dict(self.labels) if isinstance(self.labels, dict) else list(self.labels or ())
-        lines = [
-            f"# The problem of {toml_value(name)}, guessed from its first {self.n_rows:,} rows. "
-            "Correct wrong guesses.",
-            f"name = {toml_value(re.sub(r'[^A-Za-z0-9_.-]+', '-', self.table.stem))}",
-            "",
-            "[data]",
-            'source = "table"',
-            f"folder = {toml_value(name)}" if is_folder else f"file = {toml_value(name)}",
-            f"label = {toml_value(self.label)}  # {self.reasons_of_roles[0]}",
-            f"labels = {toml_value(labels)}" if labels else "",
-            f"query = {toml_value(self.query)}  # {self.reasons_of_roles[1]}",
-            f"document = {toml_value(self.document)}" if self.document else "",
-            f"exclude = [{left_out}\n]" if left_out else "",
-            "missing = 0.0  # search engines, too, count an absent value as 0" if self.gaps else "",
-            'normalize = "standard"  # every export can include this scaling',
-            "" if is_folder else "split = {validation = 0.2, test = 0.2}  # shares of the queries",
-            "",
-            "[metric]",
-            'name = "NDCG@10"',
-            'gain = "linear"  # labels are too large for 2^y − 1'
-            if self.largest > MAX_EXPONENT
-            else "",
-            "",
-            "[backend]",
-            'name = "additive"  # a step function of each feature; "rankrls" is linear, and faster',
-            "",
-            "[solver]",
-            f'name = "{SEARCH}"  # the recommended search; "mofsrank" is the published method',
-        ]
-        # Drop empty lines that do not stand before a table.
-        spaced = [
-            line for line, following in pairwise([*lines, "["]) if line or following.startswith("[")
-        ]
-        return "\n".join(spaced) + "\n"
+        return environment.from_string(TEMPLATE).render(
+            draft=self,
+            labels=labels,
+            name=re.sub(r"[^A-Za-z0-9_.-]+", "-", self.table.stem),
+            is_folder=self.table.is_dir(),
+            has_large_labels=self.largest > MAX_EXPONENT,
+            search=SEARCH,
+        )
 
     def read(self) -> tuple["Draft", Fold, Metric]:
         """Return the draft with all gaps, and the fold and the metric of its problem; refuse what a run refuses."""
@@ -236,9 +255,11 @@ def draft_problem(
         )
     columns = _read_columns(part, (label, query, *exclude))
     recorded = tables.table_reader(part).roles(part)
-    label, label_reason = _known(label, recorded.get("label")) or _guess_label(part, columns)
+    usual = tables.usual_column(columns, tables.LABELS)
+    label, label_reason = _known(label, recorded.get("label"), usual) or _guess_label(part, columns)
     rest = {name: column for name, column in columns.items() if name != label}
-    query, query_reason = _known(query, recorded.get("query")) or _guess_query(part, rest)
+    usual = tables.usual_column(rest, tables.QUERIES)
+    query, query_reason = _known(query, recorded.get("query"), usual) or _guess_query(part, rest)
     document = recorded.get("document") or tables.usual_column(columns, DOCUMENTS)
     features, left_out = [], {}
     for name in recorded.get("features", columns):
@@ -276,18 +297,17 @@ def _read_columns(path: Path, names: Iterable[str | None]) -> dict[str, _Column]
     return columns
 
 
-def _known(argument: str | None, recorded: str | None) -> tuple[str, str] | None:
-    """Return the column of a role and the reason, if the user or the file names it."""
+def _known(argument: str | None, recorded: str | None, usual: str | None) -> tuple[str, str] | None:
+    """Return the column of a role and the reason, if the user, the file or its own name tells the role."""
     if argument:
         return argument, "as given"
-    return (recorded, "as recorded in the file") if recorded else None
+    if recorded:
+        return recorded, "as recorded in the file"
+    return (usual, "by its name") if usual else None
 
 
 def _guess_label(path: Path, columns: Mapping[str, _Column]) -> tuple[str, str]:
-    """Return the column with a usual name, or else the only one of grades, and the reason."""
-    name = tables.usual_column(columns, tables.LABELS)
-    if name:
-        return name, "by its name"
+    """Return the only column of grades, and the reason."""
     grades = [name for name, column in columns.items() if column.is_grade]
     if len(grades) == 1:
         return grades[0], "the only column with few different whole numbers"
@@ -295,10 +315,7 @@ def _guess_label(path: Path, columns: Mapping[str, _Column]) -> tuple[str, str]:
 
 
 def _guess_query(path: Path, columns: Mapping[str, _Column]) -> tuple[str, str]:
-    """Return the column with a usual name, or else the first one of groups, and the reason."""
-    name = tables.usual_column(columns, tables.QUERIES)
-    if name:
-        return name, "by its name"
+    """Return the first column of groups, and the reason."""
     for name, column in columns.items():
         if column.is_group:
             return name, "the first column whose equal values stand together"

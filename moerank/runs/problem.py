@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Container, Mapping
+from contextlib import AbstractContextManager
 from difflib import get_close_matches
 from functools import partial
 from operator import methodcaller
@@ -425,7 +426,7 @@ def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None
     if reader_of(path) is not None:
         raise ValueError(f"{path} is a table, not a problem file; moerank init {path} writes one")
     overrides = overrides or {}
-    with pydantic_errors_as_value_errors(partial(_sentence, file=str(path), overrides=overrides)):
+    with _explained(str(path), overrides):
         content = Problem.model_validate(_changed(read_toml(path), overrides))
     return content if str(problem) in shipped_problems() else content.located_in(path.parent)
 
@@ -456,12 +457,9 @@ def make_problem(name: str, data: InMemory, settings: Mapping[str, Any] | None =
     """
     settings = settings or {}
     document = _changed({"name": name}, settings)
-    with pydantic_errors_as_value_errors(
-        partial(_sentence, file=f"problem {name!r}", overrides=settings)
-    ):
-        return Problem.model_validate(
-            {**document, "data": read_memory(data, document.get("data", {}))}
-        )
+    with _explained(f"problem {name!r}", settings):
+        document["data"] = read_memory(data, document.get("data", {}))
+        return Problem.model_validate(document)
 
 
 def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
@@ -489,9 +487,7 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
                     "make_problem"
                 )
         document["data"] = problem.data
-    with pydantic_errors_as_value_errors(
-        partial(_sentence, file=f"problem {problem.name!r}", overrides=settings)
-    ):
+    with _explained(f"problem {problem.name!r}", settings):
         changed = Problem.model_validate(document)
     return changed.located_in(problem._folder) if problem._folder else changed
 
@@ -505,6 +501,11 @@ def problem_path(problem: str | Path) -> Path:
             unknown("problem", str(problem), shipped) + " (or give the path of a problem file)"
         )
     return path
+
+
+def _explained(file: str, overrides: Mapping[str, object]) -> AbstractContextManager[None]:
+    """Turn an error of pydantic into a ValueError that tells the place of the mistake, and what is right there."""
+    return pydantic_errors_as_value_errors(partial(_sentence, file=file, overrides=overrides))
 
 
 def _changed(document: Json, settings: Mapping[str, object]) -> Json:

@@ -43,7 +43,7 @@ from moerank.rankers.population import batch_of
 from moerank.rankers.shapes import shapes_of
 from moerank.runs.problem import Problem
 from moerank.runs.result import Convergence, Member, Result, Scores, Times
-from moerank.runs.solver import NamedSolver, RunArguments, Solver, configuration
+from moerank.runs.solver import NamedSolver, Solver, configuration
 from moerank.runs.sources import DataFolder
 from moerank.solvers import make_backend
 from moerank.statistics import mean_interval
@@ -88,8 +88,8 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo", "lightgbm")
 
 
 @dataclass(frozen=True)
-class RunRequest:
-    """What is run, and who is told of the progress."""
+class Run:
+    """What is run on which data, and who is told of the progress."""
 
     problem: Problem
     fold: int
@@ -98,14 +98,7 @@ class RunRequest:
     random_state: int
     configuration: Json
     report: Progress
-
-
-@dataclass(frozen=True)
-class LoadedFold:
-    """The data of a run, and its metrics."""
-
     parts: Parts
-    limits: Parameters  # on features, by argument name
     metrics: tuple[Metric, Metric]  # the metric of the error, and the second metric of the tables
     tuning: Metric
 
@@ -176,54 +169,58 @@ def run_fold(
     solver = NamedSolver.parse(solver) if isinstance(solver, str) else solver
     settings = configuration(problem, fold, solver, seed, baselines=baselines)
     random_state = seed if random_state is None else random_state
-    run = RunRequest(problem, fold, solver, seed, random_state, settings, report)
     with one_blas_thread():
-        # A study warns about its first fold only.
-        loaded = _load(run, data, warn=baselines or fold == 1)
-        arguments = RunArguments(
-            backend=_tuned_backend(problem, loaded),
-            metric=loaded.metrics[0],
-            tuning=loaded.tuning,
-            random_state=random_state,
-            workers=workers,
-            memo=memo,
-            resume=resume,
-            progress=lambda stage, fraction, number, _: report(
+        (train, validation, test), limits = problem.load_limited_fold(fold, data)
+        parts = {"train": train, "validation": validation, "test": test}
+        metrics, tuning = _metrics(problem, parts), problem.metric.for_tuning()
+        if baselines or fold == 1:  # a study warns about its first fold only
+            _warn_of_equal_values(metrics[0], (train, test))
+        run = Run(
+            problem, fold, solver, seed, random_state, settings, report, parts, metrics, tuning
+        )
+        arguments = {
+            "backend": tuned_backend(problem, parts),
+            "metric": metrics[0],
+            "tuning": tuning,
+            "tune": False,  # the backend is tuned already
+            "random_state": random_state,
+            "workers": workers,
+            "memo": memo,
+            "resume": resume,
+            "progress": lambda stage, fraction, number, _: report(
                 stage, fraction, STAGE_TEXTS[stage].format(number)
             ),
-            limits=loaded.limits,
-            search_settings=problem.search_settings(settings),
-        )
-        prepared = _prepare(run, loaded, arguments, with_baselines=baselines)
-        estimator, times = _train(run, loaded, prepared.estimator)
-        return _measure(run, loaded, prepared, estimator, times)
+            "limits": limits,
+            **problem.search_settings(settings),
+            **limits,
+        }
+        prepared = _prepare(run, arguments, with_baselines=baselines)
+        estimator, times = _train(run, prepared.estimator)
+        return _measure(run, prepared, estimator, times)
 
 
-def _load(run: RunRequest, data: DataFolder, *, warn: bool) -> LoadedFold:
-    """Read the data of a run, and warn about queries on which no ranker can differ."""
-    (train, validation, test), limits = run.problem.load_limited_fold(run.fold, data)
-    metric = run.problem.metric.make()
-    for part in (train, test):
+def _metrics(problem: Problem, parts: Parts) -> tuple[Metric, Metric]:
+    """Return the metric of the error, and the second metric of the tables."""
+    metric = problem.metric.make()
+    if metric != MAP():
+        return metric, MAP()
+    largest = max(part.y.max() for part in parts.values())
+    return metric, NDCG(10, "linear" if largest > LARGEST_EXP2_LABEL else "exp2")
+
+
+def _warn_of_equal_values(metric: Metric, parts: Iterable[RankingData]) -> None:
+    """Warn about queries on which no ranker can differ."""
+    for part in parts:
         remark = check_differing(metric, part)
-        if remark and warn:
+        if remark:
             warnings.warn(remark, stacklevel=3)
-    second_metric: Metric = MAP()
-    if metric == MAP():
-        largest = max(part.y.max() for part in (train, validation, test))
-        second_metric = NDCG(10, "linear" if largest > LARGEST_EXP2_LABEL else "exp2")
-    return LoadedFold(
-        parts={"train": train, "validation": validation, "test": test},
-        limits=limits,
-        metrics=(metric, second_metric),
-        tuning=run.problem.metric.for_tuning(),
-    )
 
 
-def _tuned_backend(problem: Problem, loaded: LoadedFold) -> rankers.FitnessBackend:
+def tuned_backend(problem: Problem, parts: Parts) -> Any:
     """Return the backend of a problem, tuned if the problem asks for it."""
     backend = make_backend(problem.backend.name, **problem.backend.parameters)
     if problem.backend.tune and hasattr(backend, "tune"):
-        backend = tuned(backend, loaded.parts, loaded.tuning)
+        backend = tuned(backend, parts, problem.metric.for_tuning())
     return backend
 
 
@@ -244,19 +241,17 @@ def tuned(
     return ranker.tune(train, validation, list(distinct.values()), metric, progress)
 
 
-def _prepare(
-    run: RunRequest, loaded: LoadedFold, arguments: RunArguments, *, with_baselines: bool
-) -> Prepared:
+def _prepare(run: Run, arguments: Parameters, *, with_baselines: bool) -> Prepared:
     """Make the estimator of a run, and measure the baselines."""
-    problem, train = run.problem, loaded.parts["train"]
-    metric, objectives = arguments.metric, arguments.search_settings["objectives"]
+    problem, train = run.problem, run.parts["train"]
+    metric, objectives = arguments["metric"], arguments["objectives"]
     estimator = run.solver.make(problem, arguments)
     if run.solver.has_own_goal:
         parameters = estimator.get_params(deep=False)
         metric = as_metric(parameters.get("metric"), metric)
         objectives = parameters.get("objectives", objectives)
     measure = Measure(
-        loaded.parts, loaded.metrics, read_objectives(objectives or FRONT), arguments.backend
+        run.parts, run.metrics, read_objectives(objectives or FRONT), arguments["backend"]
     )
     box = {entry.name: bounds_of(entry, train, train.n_features) for entry in measure.objectives}
     baselines: list[Member] = []
@@ -264,12 +259,12 @@ def _prepare(
         baselines = measured_baselines(problem, run.solver.name, measure, run.report)
     for baseline in baselines:
         if baseline.name == ALL_FEATURES:
-            values = baseline.per_query["test"][arguments.metric.name]
+            values = baseline.per_query["test"][run.metrics[0].name]
             measure = replace(measure, reference=np.array(values))
     return Prepared(estimator, metric.name, box, measure, baselines)
 
 
-def _train(run: RunRequest, loaded: LoadedFold, estimator: Any) -> tuple[Any, Times]:
+def _train(run: Run, estimator: Any) -> tuple[Any, Times]:
     """Tune the estimator of a run if the solver asks for it, fit it, and return it with the times."""
     report, label = run.report, run.solver.label
     start = process_time()
@@ -277,8 +272,8 @@ def _train(run: RunRequest, loaded: LoadedFold, estimator: Any) -> tuple[Any, Ti
         fixed = run.solver.fixed_parameters(run.problem, estimator)
         estimator = tuned(
             estimator,
-            loaded.parts,
-            loaded.tuning,
+            run.parts,
+            run.tuning,
             fixed,
             lambda share: report("tuning", share, "by validation"),
         )
@@ -286,7 +281,7 @@ def _train(run: RunRequest, loaded: LoadedFold, estimator: Any) -> tuple[Any, Ti
     if getattr(estimator, "progress", None) is not None:  # it reports by itself
         report = silent
     report("training", 0.0, label)
-    estimator = estimator.fit(loaded.parts["train"], validation=loaded.parts["validation"])
+    estimator = estimator.fit(run.parts["train"], validation=run.parts["validation"])
     report("training", 1.0, label)
     history = getattr(estimator, "history_", {})  # only searches have stages
     return estimator, Times(
@@ -296,12 +291,10 @@ def _train(run: RunRequest, loaded: LoadedFold, estimator: Any) -> tuple[Any, Ti
     )
 
 
-def _measure(
-    run: RunRequest, loaded: LoadedFold, prepared: Prepared, estimator: Any, times: Times
-) -> Result:
+def _measure(run: Run, prepared: Prepared, estimator: Any, times: Times) -> Result:
     """Measure the rankers of a trained estimator, and return all that the run has found."""
     problem = run.problem
-    train, _, test = loaded.parts.values()
+    train, _, test = run.parts.values()
     front, index = measured_front(estimator, run.solver.label, prepared.measure)
     names = list(train.feature_names)
     history = getattr(estimator, "history_", {})
@@ -312,7 +305,7 @@ def _measure(
         solver=run.solver.label,
         seed=run.seed,
         random_state=run.random_state,
-        metrics=[metric.name for metric in loaded.metrics],
+        metrics=[metric.name for metric in run.metrics],
         objectives=list(prepared.box),
         searched_by=prepared.searched_by,
         box=prepared.box,
@@ -324,11 +317,9 @@ def _measure(
         negative=[names[feature] for feature in np.flatnonzero(negative_features(train))],
         instances=getattr(estimator, "instance_unit_", None),
         n_instances=None if subsets is None else subsets.shape[1],
-        verdict=verdict_on_test(run, loaded, prepared, estimator, front[index]),
-        queries={
-            part: problem.data.query_ids(rows, run.fold) for part, rows in loaded.parts.items()
-        },
-        differing=np.flatnonzero(loaded.metrics[0].can_differ(test)).tolist(),
+        verdict=verdict_on_test(run, prepared, estimator, front[index]),
+        queries={part: problem.data.query_ids(rows, run.fold) for part, rows in run.parts.items()},
+        differing=np.flatnonzero(run.metrics[0].can_differ(test)).tolist(),
         front=front,
         chosen=index,
         shapes=list(shapes_of(front[index].trees, train)),
@@ -383,23 +374,7 @@ class Measure:
         else:
             population = rankers.LinearPopulation(ranker.coef_[None])
         member = self.measured(name, population, ranker.support_[None])[0]
-        model_fields = {"trees": model.trees, "parameters": model.parameters}
-        return self.with_all_metrics(member.model_copy(update=model_fields), population)
-
-    def with_all_metrics(self, ranker: Member, population: rankers.Population) -> Member:
-        """Return a ranker with the means of all metrics that the tables lack; `population` has this ranker only."""
-        table_metrics = {metric.name for metric in self.metrics}
-        metrics = [
-            metric for metric in every_metric(self.metrics[0]) if metric.name not in table_metrics
-        ]
-        means: Scores = {}
-        for part, rows in self.parts.items():
-            scores = np.ascontiguousarray(population.scores(rows.X))
-            means[part] = {}
-            for metric in metrics:
-                values = rows.weighted(metric.per_query(rows, scores))
-                means[part][metric.name] = float(mean_over_queries(values)[0])
-        return ranker.model_copy(update={"further": means})
+        return member.model_copy(update={"trees": model.trees, "parameters": model.parameters})
 
     def path(self, name: str, path: rankers.SelectionPath) -> list[Member]:
         """Measure the rankers of a path, one for each number of features."""
@@ -414,10 +389,13 @@ class Measure:
         feature_mask: Mask,
         best: int | None = 0,
     ) -> list[Member]:
-        """Measure rankers with the features in the rows of `feature_mask`; `best` alone keeps the values of queries."""
+        """Measure rankers with the features in the rows of `feature_mask`.
+
+        Only `best` keeps the values of queries, and has the means of all metrics that the tables lack.
+        """
         metric, coefs = self.metrics[0], population.coefs
-        per_query = {part: self._per_query(rows, population) for part, rows in self.parts.items()}
-        means = {part: _means(table) for part, table in per_query.items()}
+        per_query = self._per_query(population, self.metrics)
+        means = _means(per_query)
         candidates = Candidates(
             self.parts["train"],
             metric,
@@ -429,18 +407,26 @@ class Measure:
         candidates.errors = 1.0 - means["train"][metric.name]
         objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
         intervals = self._intervals(per_query["test"][metric.name])
-        return [
-            Member(
+        members = []
+        for i, mask in enumerate(feature_mask):
+            member = Member(
                 name=name,
                 features=tuple(np.flatnonzero(mask).tolist()),
                 weights=None if coefs is None else tuple(coefs[i, mask].tolist()),
-                objectives=_numbers(objectives, i),
-                scores=_scores(means, i),
-                per_query=_columns(per_query, i) if i == best else {},
+                objectives={name: float(values[i]) for name, values in objectives.items()},
+                scores=_of_ranker(means, i),
+                per_query=_of_ranker(per_query, i) if i == best else {},
+                further=self._further(population.take(np.array([i]))) if i == best else {},
                 difference_interval=intervals[i],
             )
-            for i, mask in enumerate(feature_mask)
-        ]
+            members.append(member)
+        return members
+
+    def _further(self, population: rankers.Population) -> Scores:
+        """Return the means of all metrics that the tables lack for the only ranker of a population."""
+        names = [metric.name for metric in self.metrics]
+        metrics = [metric for metric in every_metric(self.metrics[0]) if metric.name not in names]
+        return _of_ranker(_means(self._per_query(population, metrics)), 0)
 
     def _intervals(self, values: Matrix) -> list[tuple[float, float] | None]:
         """Return the 95 % intervals of the differences from the baseline on all features, over all test queries."""
@@ -451,41 +437,35 @@ class Measure:
         share, ends = can_differ.mean(), map(mean_interval, differences)
         return [(share * low, share * high) if np.isfinite(low) else None for low, high in ends]
 
-    def _per_query(self, rows: RankingData, population: rankers.Population) -> dict[str, Matrix]:
-        """Return the values (n_queries, n_rankers) of each metric on one part."""
-        if population.coefs is not None:
-            return {
-                metric.name: rows.weighted(metric.of_linear(rows, population.coefs))
-                for metric in self.metrics
-            }
-        scores = np.ascontiguousarray(population.scores(rows.X))
-        return {
-            metric.name: rows.weighted(metric.per_query(rows, scores)) for metric in self.metrics
-        }
+    def _per_query(
+        self, population: rankers.Population, metrics: Sequence[Metric]
+    ) -> dict[str, dict[str, Matrix]]:
+        """Return the values (n_queries, n_rankers) of each metric on each part."""
+        tables: dict[str, dict[str, Matrix]] = {}
+        for part, rows in self.parts.items():
+            if population.coefs is None:
+                scores = np.ascontiguousarray(population.scores(rows.X))
+                values = [metric.per_query(rows, scores) for metric in metrics]
+            else:
+                values = [metric.of_linear(rows, population.coefs) for metric in metrics]
+            names = [metric.name for metric in metrics]
+            tables[part] = dict(zip(names, map(rows.weighted, values), strict=True))
+        return tables
 
 
-def _means(table: Mapping[str, Matrix]) -> dict[str, Vector]:
-    """Return the means over queries of each metric."""
-    return {metric: mean_over_queries(values) for metric, values in table.items()}
-
-
-def _numbers(table: Mapping[str, Any], i: int) -> dict[str, float]:
-    """Return the values of ranker `i`."""
-    return {name: float(values[i]) for name, values in table.items()}
-
-
-def _scores(means: Mapping[str, Mapping[str, Vector]], i: int) -> Scores:
-    """Return the means of ranker `i` on each part."""
-    return {part: _numbers(table, i) for part, table in means.items()}
-
-
-def _columns(
-    per_query: Mapping[str, Mapping[str, Matrix]], i: int
-) -> dict[str, dict[str, list[float]]]:
-    """Return the values of ranker `i` for all queries of each part."""
-    columns: dict[str, dict[str, list[float]]] = {}
+def _means(per_query: Mapping[str, Mapping[str, Matrix]]) -> dict[str, dict[str, Vector]]:
+    """Return the means over queries of each metric on each part."""
+    means = {}
     for part, table in per_query.items():
-        columns[part] = {metric: values[:, i].tolist() for metric, values in table.items()}
+        means[part] = {metric: mean_over_queries(values) for metric, values in table.items()}
+    return means
+
+
+def _of_ranker(tables: Mapping[str, Mapping[str, Any]], i: int) -> dict[str, dict[str, Any]]:
+    """Return the values of ranker `i`, which are in the last dimension, of each metric on each part."""
+    columns = {}
+    for part, table in tables.items():
+        columns[part] = {metric: values[..., i].tolist() for metric, values in table.items()}
     return columns
 
 
@@ -529,8 +509,7 @@ def _best_single_feature(measure: Measure) -> Member:
     coef = np.zeros((1, values.shape[1]))
     coef[0, feature] = -1.0 if downwards else 1.0
     ranker = rankers.LinearPopulation(coef)
-    member = measure.measured("best single feature", ranker, coef != 0)[0]
-    return measure.with_all_metrics(member, ranker)
+    return measure.measured("best single feature", ranker, coef != 0)[0]
 
 
 def measured_front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], int]:
@@ -546,11 +525,10 @@ def measured_front(estimator: Any, name: str, measure: Measure) -> tuple[list[Me
     index, coefs = int(estimator.chosen_), estimator.front_coefs_
     population = estimator.front_rankers_ if coefs is None else rankers.LinearPopulation(coefs)
     members = measure.measured(name, population, estimator.front_support_, index)
-    best = measure.with_all_metrics(members[index], population.take(np.array([index])))
     if coefs is None:
         # Store the trees of the chosen member only: those of all members take megabytes.
-        best = best.model_copy(update={"trees": getattr(estimator, "forest_", None)})
-    members[index] = best
+        trees = getattr(estimator, "forest_", None)
+        members[index] = members[index].model_copy(update={"trees": trees})
     instances = getattr(estimator, "n_instances_", None)
     if instances is not None:
         numbers = zip(members, instances, strict=True)
@@ -558,16 +536,14 @@ def measured_front(estimator: Any, name: str, measure: Measure) -> tuple[list[Me
     return members, index
 
 
-def verdict_on_test(
-    run: RunRequest, loaded: LoadedFold, prepared: Prepared, estimator: Any, best: Member
-) -> Verdict | None:
+def verdict_on_test(run: Run, prepared: Prepared, estimator: Any, best: Member) -> Verdict | None:
     """Return the verdict on a selection by the test part; None for a ranker that selects no features."""
-    train, validation, test = loaded.parts.values()
-    metric, margin = loaded.metrics[0], run.problem.search.margin
+    train, validation, test = run.parts.values()
+    metric, margin = run.metrics[0], run.problem.search.margin
     verdict: Verdict | None = None
     if isinstance(estimator, rankers.Selection):
         verdict = estimator.verdict(
-            test, train, validation, metric=metric, margin=margin, tuning=loaded.tuning
+            test, train, validation, metric=metric, margin=margin, tuning=run.tuning
         )
     elif callable(getattr(estimator, "verdict", None)):
         if hasattr(estimator, "metric"):

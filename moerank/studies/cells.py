@@ -62,10 +62,6 @@ class Work(ABC):
     def run(self, data: DataFolder) -> Stored:
         """Run the cell."""
 
-    def read(self, path: Path) -> Any:
-        """Read the cell's file; raise a ValueError for the outcome of another cell."""
-        return self.outcome.read_file(path, REMEDY)
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Work) and other.key == self.key
 
@@ -157,7 +153,11 @@ class Store:
     def results(self, cells: Iterable[WorkT]) -> dict[WorkT, Any]:
         """Return the results of those cells that are finished."""
         finished, _ = self.done()
-        return {cell: cell.read(self._path(cell.key)) for cell in cells if cell.key in finished}
+        return {
+            cell: cell.outcome.read_file(self._path(cell.key), REMEDY)
+            for cell in cells
+            if cell.key in finished
+        }
 
     def failures(self, cells: Iterable[WorkT]) -> dict[WorkT, Json]:
         """Return the failures of those cells that failed."""

@@ -26,7 +26,7 @@ from moerank.mofsrank.settings import Limits, given_settings
 from moerank.rankers import RankRLS, varying_in_queries
 from moerank.runs.problem import Problem, make_problem
 from moerank.runs.result import Certificate, Natural, Result, Stored
-from moerank.runs.run_fold import Progress, run_fold, silent, tuned
+from moerank.runs.run_fold import Progress, run_fold, silent, tuned_backend
 from moerank.runs.solver import NamedSolver, Solver
 from moerank.runs.sources import DataFolder, read_memory
 from moerank.scikit_learn import ConvergenceWarning
@@ -50,13 +50,10 @@ def certify(
     the pair loss, and data other than those of the run, raise a ValueError.
     """
     report = progress or silent
-    problem, backend, has_groups = _settings(result)
+    problem, has_groups = _settings(result)
     (train, vali, _), limits = problem.load_limited_fold(result.fold, data)
     _check_data(result, train, problem.metric.make())
-    if problem.backend.tune:
-        parts = {"train": train, "validation": vali}
-        backend = tuned(backend, parts, problem.metric.for_tuning())
-    alpha = backend.alpha
+    alpha = tuned_backend(problem, {"train": train, "validation": vali}).alpha
     columns = np.arange(train.n_features)
     feature_mask = np.array([np.isin(columns, member.features) for member in result.front])
     coefs = RankRLS(alpha).fit_population(train, feature_mask=feature_mask)
@@ -87,11 +84,8 @@ def certify(
     )
 
 
-def _settings(result: Result) -> tuple[Problem, RankRLS, bool]:
-    """Return the problem of a run, its untuned backend, and whether bits stand for groups.
-
-    A backend raises a ValueError if there are no best subsets for its loss.
-    """
+def _settings(result: Result) -> tuple[Problem, bool]:
+    """Return the problem of a run, and whether bits stand for groups; refuse a backend without best subsets."""
     settings = result.configuration
     sections = {
         name: settings[name] for name in ("features", "metric", "backend") if name in settings
@@ -103,7 +97,7 @@ def _settings(result: Result) -> tuple[Problem, RankRLS, bool]:
             f"{problem.name}: certify bounds the pair loss of RankRLS, with one weight a feature, "
             f"but the backend is {backend!r}; run the problem with --backend rankrls"
         )
-    return problem, backend, bool((settings.get("feature_selection") or {}).get("by_group"))
+    return problem, bool((settings.get("feature_selection") or {}).get("by_group"))
 
 
 def _check_data(result: Result, train: RankingData, metric: Metric) -> None:
@@ -365,7 +359,7 @@ def stability(
     >>> [result.feature_names[feature] for feature in result.selected]
     ['relevant 4']
     """
-    _check(threshold, pairs, workers, seed)
+    _check(threshold, pairs, seed)
     problem = _as_problem(train, validation)
     [method] = read_solvers(solver, own_goal=True, tune=False)
     (queries, held_out, _), limits = problem.load_limited_fold(fold, data)
@@ -395,9 +389,9 @@ def stability(
     )
 
 
-def _check(threshold: float, pairs: int, workers: int, seed: int) -> None:
+def _check(threshold: float, pairs: int, seed: int) -> None:
     check_share(threshold=threshold)
-    check_at_least(1, pairs=pairs, workers=workers)
+    check_at_least(1, pairs=pairs)
     check_at_least(0, seed=seed)
     if threshold <= 0.5:
         raise ValueError(

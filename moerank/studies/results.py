@@ -208,10 +208,9 @@ class Results(tuple[Result, ...]):
         """Return the metric of each test query by solver and fold, averaged over seeds, for one problem."""
         values: dict[str, dict[int, Vector]] = {}
         for solver, folds in self.by_solver().items():
-            values[solver] = {}
             for fold, runs in folds.items():
-                per_run = [run.best.per_query["test"][metric] for run in runs]
-                values[solver][fold] = np.mean(per_run, axis=0)
+                mean = _mean(runs, lambda run: run.best.per_query["test"][metric])
+                values.setdefault(solver, {})[fold] = mean
         return values
 
     def n_queries(self, folds: Iterable[int]) -> int:
@@ -502,8 +501,7 @@ def _verdict_row(solver: str, folds: Runs, n_queries: int) -> tuple[Any, ...]:
         [_mean(runs, lambda run: run.verdict.differences) for runs in folds.values()]
     )
     ids = [runs[0].queries["test"][i] for runs in folds.values() for i in runs[0].differing]
-    if len(ids) == len(differences):
-        differences = _by_query(differences, _numbered(ids))
+    differences = _by_query(differences, _numbered(ids))
     against = verdicts[0].against.partition("(")[0]
     update = {
         "n_queries": n_queries,

@@ -261,9 +261,6 @@ class SearchStudy:
         self.algorithms = dict(
             algorithms if isinstance(algorithms, Mapping) else named_searches(algorithms)
         )
-        for name, algorithm in self.algorithms.items():
-            if getattr(algorithm, "problem", None) is not None:
-                raise ValueError(f"the algorithm {name} has been set up already; give a new one")
         self.problems = {name: copy(problem) for name, problem in problems.items()}
         for problem in self.problems.values():
             vars(problem).pop("cache", None)  # pymoo keeps known fronts there
@@ -384,15 +381,15 @@ class SearchStudy:
         """
         check_choice(self.problems, problem=problem)
         check_choice(COUNTS, count=count)
-        runs = {cell: run for cell, run in self.runs().items() if cell.problem_name == problem}
         target = self.targets()[problem]
         steps = np.unique(
             np.geomspace(min(POPULATION, self.n_evaluations), self.n_evaluations, points).round()
         )
         curves = {}
-        for cell, run in runs.items():
-            shares = [target.share(run.front(step, count)) for step in steps]
-            curves[cell.algorithm_name, cell.seed] = shares
+        for cell, run in self.runs().items():
+            if cell.problem_name == problem:
+                shares = [target.share(run.front(step, count)) for step in steps]
+                curves[cell.algorithm_name, cell.seed] = shares
         return pd.DataFrame(curves, index=pd.Index(steps, name=count))
 
     def runtimes(

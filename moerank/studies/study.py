@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any, Self, TypeAlias, TypeVar
@@ -13,10 +14,8 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from moerank.checks import check_at_least, first_mistake
-from moerank.data import RankingData
 from moerank.data.folds import MAX_FOLDS, N_FOLDS
 from moerank.files import Json, last_change, replace_file
-from moerank.identity import digest
 from moerank.mofsrank.settings import Section, pydantic_errors_as_value_errors
 from moerank.runs.problem import Problem, load_problem, make_problem, with_settings
 from moerank.runs.result import FORMAT, RESULT, Format, Result, Stored, find_result
@@ -30,7 +29,7 @@ from moerank.runs.solver import (
 )
 from moerank.runs.sources import DataFolder, InMemory
 from moerank.solvers import solvers as solver_table
-from moerank.studies.cells import REMEDY, Store, Work, run_cells
+from moerank.studies.cells import Store, Work, run_cells
 from moerank.studies.results import Results, results_frame
 from moerank.version import VERSION
 
@@ -87,13 +86,6 @@ class Cell(Work):
             data=data,
             baselines=False,
         )
-
-    def read(self, path: Path) -> Result:
-        """Read the cell's file; raise a ValueError for a result of another cell, as after a renaming."""
-        result: Result = super().read(path)
-        if digest({"format": FORMAT, **result.configuration}) != self.key:
-            raise ValueError(f"{path}: this is not the result of {self.label}{REMEDY}")
-        return result
 
 
 # Largest number of cells in a study.
@@ -154,12 +146,7 @@ def read_problems(requested: RequestedProblems, settings: Mapping[str, object]) 
 
     A mapping gives names, also to data in memory; see `make_problem`. Two different problems must not share a name.
     """
-    if isinstance(requested, Mapping):
-        problems = [_problem(source, settings, name) for name, source in requested.items()]
-    elif isinstance(requested, str | Path | Problem | RankingData):
-        problems = [_problem(requested, settings)]
-    else:
-        problems = [_problem(source, settings) for source in requested]
+    problems = [_problem(source, settings, name) for name, source in _sources(requested)]
     return _distinct(problems, "two problems are called {}; give one of them another name")
 
 
@@ -167,17 +154,20 @@ def read_solvers(
     requested: RequestedSolvers, *, own_goal: bool = False, tune: bool = True
 ) -> list[Solver]:
     """Return the requested solvers, see `Study`; two different solvers must not share a name."""
-    if isinstance(requested, Mapping):
-        pairs = list(requested.items())
-    elif isinstance(requested, Sequence) and not isinstance(requested, str):
-        pairs = [(None, source) for source in requested]
-    else:
-        pairs = [(None, requested)]
     solvers = []
-    for name, source in pairs:
-        sources = solver_table() if isinstance(source, str) and source == "all" else [source]
+    for name, source in _sources(requested):
+        sources = solver_table() if source == "all" else [source]
         solvers += [_solver(entry, name, own_goal=own_goal, tune=tune) for entry in sources]
     return _distinct(solvers, TWO_SOLVERS)
+
+
+def _sources(requested: Any) -> list[tuple[str | None, Any]]:
+    """Return each requested problem or solver with its name in the study, if the request gives names."""
+    if isinstance(requested, Mapping):
+        return list(requested.items())
+    if isinstance(requested, str) or not isinstance(requested, Sequence):
+        requested = [requested]
+    return [(None, source) for source in requested]
 
 
 TWO_SOLVERS = "two solvers are called {}; name one of them with solvers={{'a name': …}}"
@@ -234,18 +224,16 @@ def with_edited_code(folder: Path, grids: list[Grid], solvers: Iterable[Solver])
     ]
 
 
-def check_names(
-    folder: Path, grids: list[Grid], problems: Iterable[Problem], solvers: Iterable[Solver]
-) -> None:
-    """Refuse a folder whose study has a different problem or solver with the name of one of these."""
+def check_names(folder: Path, grids: Iterable[Grid]) -> None:
+    """Refuse requests to a folder in which two different problems or solvers have the same name."""
     refusal = (
         f"{folder} holds another {{}} {{{{}}}}, with other code or settings; "
         "choose another folder or another name"
     )
-    earlier_problems = [problem for grid in grids for problem in grid.problems]
-    earlier_solvers = [solver for grid in grids for solver in grid.solvers]
-    _distinct([*earlier_problems, *problems], refusal.format("problem"))
-    _distinct([*earlier_solvers, *solvers], refusal.format("solver"))
+    problems = chain.from_iterable(grid.problems for grid in grids)
+    solvers = chain.from_iterable(grid.solvers for grid in grids)
+    _distinct(problems, refusal.format("problem"))
+    _distinct(solvers, refusal.format("solver"))
 
 
 class Requests(Stored):
@@ -289,19 +277,14 @@ def _solver(source: object, name: str | None, *, own_goal: bool, tune: bool) -> 
     return solver
 
 
-def _read_ablation(ablate: Any, *, own_goal: bool, tune: bool) -> dict[str, Solver]:
+def _read_ablation(ablate: Mapping[str, Any], *, own_goal: bool, tune: bool) -> dict[str, Solver]:
     """Return the solvers of an ablation by name, the base first; see `Study`."""
-    if not ablate:
-        return {}
-    sources = ablate if isinstance(ablate, Mapping) else {}
-    solvers = {
-        name: _solver(
-            source, None if isinstance(source, str) else name, own_goal=own_goal, tune=tune
-        )
-        for name, source in sources.items()
-    }
+    solvers = {}
+    for name, source in ablate.items():
+        label = None if isinstance(source, str) else name
+        solvers[name] = _solver(source, label, own_goal=own_goal, tune=tune)
     labels = {solver.label for solver in solvers.values()}
-    if len(labels) < max(2, len(solvers)):
+    if ablate and len(labels) < max(2, len(solvers)):
         raise ValueError(
             "ablate needs a base and other solvers: {'base': 'mofsrank', 'without ensemble': …}"
         )
@@ -387,7 +370,7 @@ class Study:
         groups: dict[tuple[int, ...], list[Problem]] = {}
         for problem in read_problems(problems, settings or {}):
             groups.setdefault(folds_of(problem, requested, data), []).append(problem)
-        variants = _read_ablation(ablate, own_goal=own, tune=tune)
+        variants = _read_ablation(ablate or {}, own_goal=own, tune=tune)
         distinct = _distinct(
             [*read_solvers(solvers, own_goal=own, tune=tune), *variants.values()], TWO_SOLVERS
         )
@@ -488,8 +471,8 @@ class Study:
             with store.alone(STUDY) as path:
                 stored = read_grids(path)
                 earlier = with_edited_code(self.out, stored, self.solvers)
-                check_names(self.out, earlier, self.problems, self.solvers)
                 grids = {grid.model_dump_json(): grid for grid in (*earlier, *self._grids)}
+                check_names(self.out, grids.values())
                 if list(grids) != [grid.model_dump_json() for grid in stored]:
                     requests = Requests(format=FORMAT, moerank=VERSION, grids=list(grids.values()))
                     replace_file(path, requests.to_json().encode())

@@ -258,7 +258,6 @@ def test_a_solver_runs_again_when_a_module_that_it_uses_was_edited(tiny_problem,
         (3, None, "a solver is a name, an estimator such as"),
         (RankSVM, None, "a solver is a name, an estimator such as"),
         (RankSVM(), "fsmrank", "'fsmrank' is in the table of solvers"),
-        (RankSVM(), "  ", "give the solver another name"),
     ],
 )
 def test_what_cannot_be_a_solver_is_refused(given, name, message):

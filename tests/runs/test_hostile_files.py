@@ -183,18 +183,6 @@ def study(finished, tmp_path):
     return Study.load(shutil.copytree(finished, tmp_path, dirs_exist_ok=True))
 
 
-def test_results_that_have_changed_places_are_refused_by_name(study, tmp_path):
-    cells = study.cells()
-    paths = {cell: tmp_path / "cells" / f"{cell.key}.json" for cell in cells}
-    texts = {cell: path.read_text() for cell, path in paths.items()}
-    paths[cells[0]].write_text(texts[cells[1]])
-    message = rf"{paths[cells[0]]}: this is not the result of {cells[0].label}; remove the file to run its cell"
-    with pytest.raises(ValueError, match=message):
-        study.results()
-    paths[cells[0]].write_text(texts[cells[0]])
-    assert len(study.results()) == len(cells)
-
-
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

@@ -223,10 +223,6 @@ def test_a_search_that_hides_evaluations_is_refused(tmp_path):
     study = SearchStudy({"planted": stage}, {"hidden": hidden}, tmp_path, n_evaluations=60, seeds=1)
     with pytest.warns(UserWarning, match="hidden trained .* rankers for .* evaluations; let it evaluate by pymoo's"):
         study.run()
-    done = Staircase(16)
-    minimize(Knapsack(), done, ("n_gen", 1), seed=1, copy_algorithm=False)
-    with pytest.raises(ValueError, match="the algorithm done has been set up already; give a new one"):
-        SearchStudy({"planted": stage}, {"done": done}, tmp_path)
 
 
 def test_the_suite_is_measured_against_its_references():
