@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from moerank.checks import first_mistake
-from moerank.data import UNSCALED, Scaling
+from moerank.data import Scaling
 from moerank.data.folds import MAX_FOLDS
 from moerank.data.preparation import QueryRule
 from moerank.files import Json, escape_formula, read_text, replace_file
@@ -263,7 +263,7 @@ class Result(Stored):
         are the same query, and tests count it once.
     differing : list of int
         The numbers of the test queries that can differ by the metric of the error, from 0, in the order of the
-        differences of the verdict; empty in results of earlier versions.
+        differences of the verdict.
     front : list of Member
         The solver's rankers by size: the non-dominated members of a search, the path of another selection, or the only
         ranker of a solver that selects no features.
@@ -298,19 +298,19 @@ class Result(Stored):
     box: dict[str, tuple[float, float]]
     configuration: Json
     feature_names: Annotated[list[str], Field(min_length=1)]
-    scaling: Scaling = UNSCALED
-    missing: float | QueryRule | None = None
-    missing_values: tuple[float, ...] = ()
-    negative: list[str] = Field(default_factory=list)
-    instances: Literal["pair", "document", "query"] | None = None
-    n_instances: Natural | None = None
+    scaling: Scaling
+    missing: float | QueryRule | None
+    missing_values: tuple[float, ...]
+    negative: list[str]
+    instances: Literal["pair", "document", "query"] | None
+    n_instances: Natural | None
     leaks: list[str] = Field(default_factory=list)
-    verdict: Verdict | None = None
+    verdict: Verdict | None
     queries: dict[str, list[int | float | str]]
-    differing: list[Natural] = Field(default_factory=list)
+    differing: list[Natural]
     front: Annotated[list[Member], Field(min_length=1)]
     chosen: Natural
-    shapes: list[Shape] = Field(default_factory=list)
+    shapes: list[Shape]
     baselines: list[Member]
     certificate: Certificate | None = None
     convergence: dict[str, Convergence]
@@ -421,9 +421,9 @@ def write_result(result: Result, folder: Path) -> list[Path]:
         problem=result.problem, fold=result.fold, solver=result.solver
     )
     texts = {RESULT: result.to_json(), FRONT_TABLE: _front_table(result), "model.json": model}
-    for name in FILES:
-        replace_file(folder / name, texts[name].encode())
-    return [folder / name for name in FILES]
+    for name, text in texts.items():
+        replace_file(folder / name, text.encode())
+    return [folder / name for name in texts]
 
 
 def _front_table(result: Result) -> str:

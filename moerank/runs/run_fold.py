@@ -471,13 +471,18 @@ def _of_ranker(tables: Mapping[str, Mapping[str, Any]], i: int) -> dict[str, dic
 
 def every_metric(metric: Metric) -> list[Metric]:
     """Return NDCG and precision at each of the ranks 1 to 10, MAP and MeanNDCG, with the conventions of `metric`."""
-    gains = metric if isinstance(metric, NDCG | MeanNDCG) else MeanNDCG()
-    conventions = {name: getattr(gains, name) for name in ("gain", "convention", "discount")}
-    ndcg = partial(NDCG, **conventions)
     if isinstance(metric, NDCG):
-        ndcg = partial(ndcg, short_queries=metric.short_queries)
+        ndcg = metric
+    else:
+        gains = metric if isinstance(metric, MeanNDCG) else MeanNDCG()
+        ndcg = NDCG(1, gains.gain, gains.convention, gains.discount)
     ranks = range(1, MAX_RANK + 1)
-    return [*map(ndcg, ranks), *map(Precision, ranks), MAP(), MeanNDCG(**conventions)]
+    return [
+        *(replace(ndcg, k=rank) for rank in ranks),
+        *map(Precision, ranks),
+        MAP(),
+        MeanNDCG(ndcg.gain, ndcg.convention, ndcg.discount),
+    ]
 
 
 def measured_baselines(

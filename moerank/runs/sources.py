@@ -129,7 +129,7 @@ class DataSection(Section):
 
     def _read(self, fold: int, folders: Folders) -> Fold:
         """Return the parts of a fold, from the first folder with the data."""
-        raise TypeError(f"{type(self).__name__} does not implement _read")
+        raise NotImplementedError
 
     def files(self, fold: int, folders: Folders) -> list[Path]:
         """Return the files that a fold is read from."""

@@ -194,47 +194,43 @@ class Store:
 
 
 class Outcome(NamedTuple):
-    """The outcome of a cell: its result or its failure."""
+    """The outcome of a cell: its result or its failure, and its warnings."""
 
     result: str | None = None  # the text of its file
     failure: tuple[str, str] = ("", "")  # error and traceback
-    warnings: tuple[str, ...] = ()  # from another process, as texts
+    warnings: tuple[Warning | str, ...] = ()
 
 
-def run_cell(cell: Work, data: DataFolder) -> Outcome:
+def run_cell(cell: Work, data: DataFolder, code_allowed: bool) -> Outcome:
     """Run one cell in one thread. An exception becomes its outcome, so that it does not stop other cells.
 
     A full disk raises an OSError instead, because the next cell fails as well if the disk is full.
     """
-    try:
-        # run_fold limits the threads of linear algebra.
-        with threadpool_limits(1, user_api="openmp"):
-            return Outcome(cell.run(data).to_json())
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno in FULL:
-            raise
-        return Outcome(failure=(f"{type(error).__name__}: {error}", traceback.format_exc()))
-
-
-def _run_elsewhere(cell: Work, data: DataFolder, code_allowed: bool) -> Outcome:
-    """Run one cell in a worker process, and return its warnings as texts with the outcome."""
+    result, failure = None, ("", "")
     with allow_code(code_allowed), warnings.catch_warnings(record=True) as caught:
-        outcome = run_cell(cell, data)
-    return outcome._replace(warnings=tuple(str(warning.message) for warning in caught))
+        try:
+            # run_fold limits the threads of linear algebra.
+            with threadpool_limits(1, user_api="openmp"):
+                result = cell.run(data).to_json()
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in FULL:
+                raise
+            failure = (f"{type(error).__name__}: {error}", traceback.format_exc())
+    return Outcome(result, failure, tuple(warning.message for warning in caught))
 
 
 class Crew(NamedTuple):
-    """Where cells run: how many fit at once, how to start one, and how to get the outcome of one that ended."""
+    """Where cells run: how many fit at once, how to submit a call, and how to get the outcome of one that ended."""
 
     capacity: Callable[[], int]
-    start: Callable[[Work, DataFolder], Future[Outcome]]
+    submit: Callable[..., Future[Outcome]]
     outcome: Callable[[Future[Outcome]], Outcome] = Future.result
 
 
-def _run_here(cell: Work, data: DataFolder) -> Future[Outcome]:
-    """Run one cell in this process."""
+def _call_here(function: Callable[..., Outcome], *arguments: object) -> Future[Outcome]:
+    """Call a function in this process."""
     future: Future[Outcome] = Future()
-    future.set_result(run_cell(cell, data))
+    future.set_result(function(*arguments))
     return future
 
 
@@ -246,7 +242,7 @@ def processes(n_processes: int) -> Iterator[Crew]:
     idle: list[ProcessPoolExecutor] = []
     busy: dict[Future[Outcome], ProcessPoolExecutor] = {}
 
-    def start(cell: Work, data: DataFolder) -> Future[Outcome]:
+    def submit(function: Callable[..., Outcome], *arguments: object) -> Future[Outcome]:
         if idle:
             pool = idle.pop()
         else:
@@ -254,7 +250,7 @@ def processes(n_processes: int) -> Iterator[Crew]:
                 1, initializer=end_with, initargs=(os.getpid(),), env=ONE_THREAD
             )
         with _without_interrupts():
-            future = pool.submit(_run_elsewhere, cell, data, code_is_allowed())
+            future = pool.submit(function, *arguments)
         busy[future] = pool
         return future
 
@@ -270,7 +266,7 @@ def processes(n_processes: int) -> Iterator[Crew]:
         # Between two cells, loky replaces a process that uses much memory, and warns about it.
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         try:
-            yield Crew(lambda: n_processes, start, outcome)
+            yield Crew(lambda: n_processes, submit, outcome)
         finally:
             for pool in (*idle, *busy.values()):
                 pool.shutdown(kill_workers=True)
@@ -305,9 +301,6 @@ def dask_cluster(address: str) -> Iterator[Crew]:
         except OSError:
             raise gone(address, remedy) from None
 
-    def start(cell: Work, data: DataFolder) -> Future[Outcome]:
-        return executor.submit(_run_elsewhere, cell, data, code_is_allowed())
-
     def outcome(future: Future[Outcome]) -> Outcome:
         from distributed import KilledWorker
 
@@ -319,7 +312,7 @@ def dask_cluster(address: str) -> Iterator[Crew]:
             raise gone(address, remedy) from None
 
     with client:
-        yield Crew(capacity, start, outcome)
+        yield Crew(capacity, executor.submit, outcome)
 
 
 def run_cells(
@@ -354,13 +347,13 @@ def run_cells(
             claimed = (cell for key, cell in remaining.items() if key in idle and store.claim(cell))
             n_free = max(0, crew.capacity() - len(running))  # workers may have died
             for cell in islice(claimed, n_free):
-                running[crew.start(cell, data)] = cell
+                running[crew.submit(run_cell, cell, data, code_is_allowed())] = cell
             if not running:
                 sleep(POLL)
             for future in wait(running, POLL, FIRST_COMPLETED).done:
                 outcome, cell = crew.outcome(future), running.pop(future)
-                for text in outcome.warnings:
-                    warnings.warn(text, stacklevel=2)
+                for warning in outcome.warnings:
+                    warnings.warn(warning, stacklevel=2)
                 if outcome.result is not None:
                     store.finish(cell, outcome.result)
                 else:
@@ -377,7 +370,7 @@ def _crew(workers: int, dask: str | None) -> AbstractContextManager[Crew]:
         return dask_cluster(dask)
     if workers > 1:
         return processes(cap_workers(workers))
-    return nullcontext(Crew(lambda: 1, _run_here))
+    return nullcontext(Crew(lambda: 1, _call_here))
 
 
 def _drop_done(

@@ -122,11 +122,11 @@ class Results(tuple[Result, ...]):
 
     def alike(self) -> dict[str, Self]:
         """Return the results by `Result.goal`, that of most runs first; only those of one goal share a figure."""
-        runs: dict[str, list[Result]] = {}
-        for result in self:
-            runs.setdefault(result.goal, []).append(result)
-        largest_first = sorted(runs, key=lambda goal: -len(runs[goal]))
-        return {goal: type(self)(runs[goal], self.ablations) for goal in largest_first}
+        goals = Counter(result.goal for result in self)
+        results = {}
+        for goal, _ in goals.most_common():
+            results[goal] = type(self)([run for run in self if run.goal == goal], self.ablations)
+        return results
 
     def of(self, problem: str) -> Self:
         """Return the results of a problem.

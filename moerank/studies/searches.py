@@ -265,9 +265,7 @@ class SearchStudy:
         for problem in self.problems.values():
             vars(problem).pop("cache", None)  # pymoo keeps known fronts there
         self.out, self.n_evaluations, self.seeds = Path(out), n_evaluations, seeds
-        self._references = {
-            name: np.asarray(front, float) for name, front in (targets or {}).items()
-        }
+        self._references = targets or {}
         problem_ids = {
             name: identify(problem, f"the problem {name}")
             for name, problem in self.problems.items()
@@ -472,7 +470,7 @@ class SearchStudy:
         tests = pd.DataFrame(
             rows, columns=["problem", "algorithm", "runs", "difference", "p", "A12"]
         )
-        tests.insert(5, "holm", statistics.holm(tests["p"]) if rows else [])
+        tests.insert(5, "holm", statistics.holm(tests["p"].to_numpy(float)))
         is_detected = tests["holm"] <= statistics.LEVEL
         tests.insert(6, "sign", np.sign(tests["difference"]).where(is_detected, 0).map(SYMBOLS))
         return tests

@@ -12,7 +12,6 @@ from pymoo.indicators.igd_plus import IGDPlus
 from pymoo.indicators.spacing import SpacingIndicator
 from pymoo.operators.crossover.ux import UX
 from pymoo.operators.mutation.bitflip import BitflipMutation
-from pymoo.optimize import minimize
 from pymoo.problems import get_problem
 from scipy import stats
 
