@@ -255,11 +255,11 @@ def draft_problem(
         )
     columns = _read_columns(part, (label, query, *exclude))
     recorded = tables.table_reader(part).roles(part)
-    usual = tables.usual_column(columns, tables.LABELS)
-    label, label_reason = _known(label, recorded.get("label"), usual) or _guess_label(part, columns)
+    known_label = _known(label, recorded.get("label"), columns, tables.LABELS)
+    label, label_reason = known_label or _guess_label(part, columns)
     rest = {name: column for name, column in columns.items() if name != label}
-    usual = tables.usual_column(rest, tables.QUERIES)
-    query, query_reason = _known(query, recorded.get("query"), usual) or _guess_query(part, rest)
+    known_query = _known(query, recorded.get("query"), rest, tables.QUERIES)
+    query, query_reason = known_query or _guess_query(part, rest)
     document = recorded.get("document") or tables.usual_column(columns, DOCUMENTS)
     features, left_out = [], {}
     for name in recorded.get("features", columns):
@@ -297,13 +297,16 @@ def _read_columns(path: Path, names: Iterable[str | None]) -> dict[str, _Column]
     return columns
 
 
-def _known(argument: str | None, recorded: str | None, usual: str | None) -> tuple[str, str] | None:
+def _known(
+    argument: str | None, recorded: str | None, columns: Iterable[str], usual: Sequence[str]
+) -> tuple[str, str] | None:
     """Return the column of a role and the reason, if the user, the file or its own name tells the role."""
     if argument:
         return argument, "as given"
     if recorded:
         return recorded, "as recorded in the file"
-    return (usual, "by its name") if usual else None
+    name = tables.usual_column(columns, usual)
+    return (name, "by its name") if name else None
 
 
 def _guess_label(path: Path, columns: Mapping[str, _Column]) -> tuple[str, str]:

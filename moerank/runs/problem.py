@@ -303,12 +303,6 @@ class Problem(Section):
         problem._folder = folder
         return problem
 
-    def with_backend(self, backend: str) -> Self:
-        """Return the same problem with another ranker that evaluates each individual."""
-        return self.model_copy(
-            update={"backend": self.backend.model_copy(update={"name": backend})}
-        )
-
     def n_folds(self, data: DataFolder = None) -> int:
         """Return how many folds the data have.
 

@@ -426,6 +426,15 @@ def write_result(result: Result, folder: Path) -> list[Path]:
     return [folder / name for name in texts]
 
 
+def columns_of(scores: Scores) -> dict[str, float]:
+    """Return means of metrics by the names of their columns."""
+    return {
+        f"{part} {metric}": value
+        for part, means in scores.items()
+        for metric, value in means.items()
+    }
+
+
 def _front_table(result: Result) -> str:
     """Return one row per member: size, further objectives, whether it was chosen, metrics on each part, features.
 
@@ -439,8 +448,7 @@ def _front_table(result: Result) -> str:
         if result.instances:
             row["instances"] = member.instances
         row["chosen"] = int(index == result.chosen)
-        for part in PARTS:
-            row |= {f"{part} {metric}": member.scores[part][metric] for metric in result.metrics}
+        row |= columns_of(member.scores)
         row["features"] = "; ".join(map(escape_formula, result.names(member.features)))
         rows.append(row)
     return str(pd.DataFrame(rows, dtype=object).to_csv(index=False))

@@ -69,9 +69,10 @@ def run_folds(
         say(sentence)
     for folder in folders.values():
         prepare_folder(folder)
-    finished = {}
-    for fold, folder in folders.items():
-        finished[fold] = _finished(folder, configuration(problem, fold, solver, seed))
+    finished = {
+        fold: _finished(folder, configuration(problem, fold, solver, seed))
+        for fold, folder in folders.items()
+    }
     for fold, folder in folders.items():
         result = None if again else finished[fold]
         files = problem.files(fold, data)
@@ -109,7 +110,7 @@ def run_folds(
 
 
 def _is_outdated(result: Result, folder: Path, files: Iterable[Path]) -> bool:
-    """Whether a finished run is older than its files, or by another version of moerank."""
+    """Return whether a finished run is older than its files, or by another version of moerank."""
     date = (folder / RESULT).stat().st_mtime
     return result.versions["moerank"] != VERSION or any(last_change(file) > date for file in files)
 

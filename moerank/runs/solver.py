@@ -309,7 +309,7 @@ def _digests_of_code(values: object) -> dict[str, str]:
 
 
 def _judges_instances(backend: str) -> bool:
-    """Whether a backend judges instances in a way of its own."""
+    """Return whether a backend judges instances in its own way."""
     if is_code(backend) and not code_is_allowed():
         return False
     entry = solver_entry(backend)

@@ -91,10 +91,7 @@ class DataSection(Section):
 
     normalize: Literal["none", "query", "minmax", "standard"] = "none"
     scaled: Literal["query"] | None = None
-    grid: (
-        tuple[Annotated[int, Field(strict=True, ge=1)], Annotated[int, Field(strict=True, ge=1)]]
-        | None
-    ) = None
+    grid: tuple[Annotated[int, at_least(1)], Annotated[int, at_least(1)]] | None = None
 
     @model_validator(mode="after")
     def _check_scaling(self) -> Self:
@@ -400,7 +397,7 @@ def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
 
 
 def _ids_agree(parts: Sequence[RankingData]) -> bool:
-    """Whether queries of several parts with the same id have the same rows; otherwise each part numbers its own."""
+    """Return whether queries of several parts with the same id have the same rows; else each part numbers its own."""
     rows: dict[Any, int] = {}
     for part in parts if len(parts) > 1 else ():
         for begin, end in pairwise(part.offsets):

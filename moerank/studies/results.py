@@ -14,7 +14,7 @@ from moerank import statistics
 from moerank.arrays import Integers, Vector
 from moerank.checks import check_choice, unknown
 from moerank.files import Json
-from moerank.runs.result import Result, Scores
+from moerank.runs.result import Result, columns_of
 
 # The results of a solver on a problem by fold, one for each seed.
 Runs: TypeAlias = dict[int, list[Result]]
@@ -112,7 +112,7 @@ class Results(tuple[Result, ...]):
         """The names of the objectives that all results have."""
         if not self:
             return []
-        shared = set.intersection(*(set(result.objectives) for result in self))
+        shared = set(self[0].objectives).intersection(*(run.objectives for run in self))
         return [name for name in self[0].objectives if name in shared]
 
     @property
@@ -230,7 +230,7 @@ def _numbered(ids: Sequence[Hashable]) -> Integers:
 
 def _by_query(values: Vector, query: Integers) -> Vector:
     """Return the mean of the values of each query, because values of one query are not independent."""
-    return np.asarray(np.bincount(query, values) / np.bincount(query))
+    return np.bincount(query, values) / np.bincount(query)
 
 
 def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.DataFrame:
@@ -275,7 +275,7 @@ def _row(result: Result, index: int, *, members: bool) -> Json:
     if members:
         row |= {"member": index + 1, "chosen": index == result.chosen}
     row["n_features"] = len(member.features)
-    row |= _columns_of(member.scores)
+    row |= columns_of(member.scores)
     row |= {name: member.objectives[name] for name in result.further_objectives}
     row["instances"] = np.nan
     if member.instances is not None:
@@ -284,20 +284,11 @@ def _row(result: Result, index: int, *, members: bool) -> Json:
     row["trained"] = result.n_trained or np.nan
     row["tuning seconds"] = result.times.tuning
     row["training seconds"] = result.times.solver
-    return row | _columns_of(member.further)
-
-
-def _columns_of(scores: Scores) -> dict[str, float]:
-    """Return means of metrics by the names of their columns."""
-    return {
-        f"{part} {metric}": value
-        for part, means in scores.items()
-        for metric, value in means.items()
-    }
+    return row | columns_of(member.further)
 
 
 def offers_sizes(folds: Runs) -> bool:
-    """Whether a solver offers more than one number of features in some run."""
+    """Return whether a solver offers more than one number of features in some run."""
     return any(len(run.front) > 1 for runs in folds.values() for run in runs)
 
 
@@ -619,7 +610,7 @@ def chosen_solver(results: Results) -> tuple[pd.Series, list[str]]:
     if not candidates:
         raise NoResultsError("no finished run selects features and has a verdict on test queries")
     runs_of = results.by_solver()
-    folds = sorted(set.intersection(*(set(runs_of[solver]) for solver in candidates)))
+    folds = set(results.folds).intersection(*(runs_of[solver] for solver in candidates))
     if not folds:
         raise NoResultsError("the solvers that select features have no fold in common yet")
     shared = Results(result for result in results if result.fold in folds)

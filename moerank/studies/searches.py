@@ -71,7 +71,7 @@ class TargetFront:
     def scaled(self, F: ArrayLike) -> Matrix:
         """Return objectives in which the target reaches from 0 to 1."""
         ideal, span = self.front.min(axis=0), np.ptp(self.front, axis=0)
-        return np.asarray((np.asarray(F, float) - ideal) / np.where(span > 0, span, 1.0))
+        return (np.asarray(F, float) - ideal) / np.where(span > 0, span, 1.0)
 
     def share(self, F: Matrix) -> float:
         """Return the hypervolume as a share of that of the target; the reference point is 1.1 in each objective."""
@@ -658,8 +658,8 @@ def load_suite(
         )
         stages[problem.name] = stage
         if objective == "error" and problem.name in fronts:
-            text = b"".join(map(bytes.fromhex, fronts[problem.name]))
-            packed = np.frombuffer(text, np.uint8).reshape(len(fronts[problem.name]), -1)
+            rows = [list(bytes.fromhex(row)) for row in fronts[problem.name]]
+            packed = np.array(rows, np.uint8)
             bits = np.unpackbits(packed, axis=1, count=stage.n_var)
             references[problem.name] = stage.measure(bits.view(bool))
     return stages, references

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from moerank.checks import check_at_least, first_mistake
 from moerank.data.folds import MAX_FOLDS, N_FOLDS
 from moerank.files import Json, last_change, replace_file
-from moerank.mofsrank.settings import Section, pydantic_errors_as_value_errors
+from moerank.mofsrank.settings import Section, at_least, pydantic_errors_as_value_errors
 from moerank.runs.problem import Problem, load_problem, make_problem, with_settings
 from moerank.runs.result import FORMAT, RESULT, Format, Result, Stored, find_result
 from moerank.runs.run_fold import run_fold
@@ -108,8 +108,8 @@ class Grid(Section):
 
     problems: tuple[Problem, ...]
     solvers: tuple[Solver, ...]
-    folds: tuple[Annotated[int, Field(strict=True, ge=1, le=MAX_FOLDS)], ...]
-    seeds: Annotated[int, Field(strict=True, ge=1, le=MAX_CELLS)]
+    folds: tuple[Annotated[int, at_least(1, MAX_FOLDS)], ...]
+    seeds: Annotated[int, at_least(1, MAX_CELLS)]
     ablation: dict[str, str] = Field(
         default_factory=dict
     )  # names of its solvers by label, the base first
@@ -216,12 +216,11 @@ def with_edited_code(folder: Path, grids: list[Grid], solvers: Iterable[Solver])
                 f"{folder}: the code of {solver.label} has changed; its cells run again",
                 stacklevel=3,
             )
-    return [
-        grid.model_copy(
-            update={"solvers": tuple(edited.get(entry.label, entry) for entry in grid.solvers)}
-        )
-        for grid in grids
-    ]
+    changed = []
+    for grid in grids:
+        entries = tuple(edited.get(solver.label, solver) for solver in grid.solvers)
+        changed.append(grid.model_copy(update={"solvers": entries}))
+    return changed
 
 
 def check_names(folder: Path, grids: Iterable[Grid]) -> None:

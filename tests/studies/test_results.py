@@ -372,7 +372,14 @@ def test_findings_of_the_runs_are_counted(results):
     found = [judge(0.5 + d, half, "test", "NDCG@10", 5, n) for d, n in zip(differences, allowed, strict=True)]
     found[0] = found[0].with_chance(found[0])
     runs = [
-        replace(run, verdict=verdict, fold=fold, configuration={**run.configuration, "fold": fold})
+        replace(
+            run,
+            verdict=verdict,
+            fold=fold,
+            configuration={**run.configuration, "fold": fold},
+            queries={**run.queries, "test": [f"{query} of fold {fold}" for query in range(400)]},
+            differing=list(range(400)),
+        )
         for fold, verdict in enumerate(found, start=1)
     ]
     (row,) = verdicts(Results(runs)).itertuples()
