@@ -88,7 +88,7 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo", "lightgbm")
 
 
 @dataclass(frozen=True)
-class Run:
+class FoldRun:
     """What is run on which data, and who is told of the progress."""
 
     problem: Problem
@@ -175,7 +175,7 @@ def run_fold(
         metrics, tuning = _metrics(problem, parts), problem.metric.for_tuning()
         if baselines or fold == 1:  # a study warns about its first fold only
             _warn_of_equal_values(metrics[0], (train, test))
-        run = Run(
+        run = FoldRun(
             problem, fold, solver, seed, random_state, settings, report, parts, metrics, tuning
         )
         arguments = {
@@ -241,7 +241,7 @@ def tuned(
     return ranker.tune(train, validation, list(distinct.values()), metric, progress)
 
 
-def _prepare(run: Run, arguments: Parameters, *, with_baselines: bool) -> Prepared:
+def _prepare(run: FoldRun, arguments: Parameters, *, with_baselines: bool) -> Prepared:
     """Make the estimator of a run, and measure the baselines."""
     problem, train = run.problem, run.parts["train"]
     metric, objectives = arguments["metric"], arguments["objectives"]
@@ -264,7 +264,7 @@ def _prepare(run: Run, arguments: Parameters, *, with_baselines: bool) -> Prepar
     return Prepared(estimator, metric.name, box, measure, baselines)
 
 
-def _train(run: Run, estimator: Any) -> tuple[Any, Times]:
+def _train(run: FoldRun, estimator: Any) -> tuple[Any, Times]:
     """Tune the estimator of a run if the solver asks for it, fit it, and return it with the times."""
     report, label = run.report, run.solver.label
     start = process_time()
@@ -291,7 +291,7 @@ def _train(run: Run, estimator: Any) -> tuple[Any, Times]:
     )
 
 
-def _measure(run: Run, prepared: Prepared, estimator: Any, times: Times) -> Result:
+def _measure(run: FoldRun, prepared: Prepared, estimator: Any, times: Times) -> Result:
     """Measure the rankers of a trained estimator, and return all that the run has found."""
     problem = run.problem
     train, _, test = run.parts.values()
@@ -541,7 +541,9 @@ def measured_front(estimator: Any, name: str, measure: Measure) -> tuple[list[Me
     return members, index
 
 
-def verdict_on_test(run: Run, prepared: Prepared, estimator: Any, best: Member) -> Verdict | None:
+def verdict_on_test(
+    run: FoldRun, prepared: Prepared, estimator: Any, best: Member
+) -> Verdict | None:
     """Return the verdict on a selection by the test part; None for a ranker that selects no features."""
     train, validation, test = run.parts.values()
     metric, margin = run.metrics[0], run.problem.search.margin
