@@ -197,21 +197,21 @@ class _Log:
         """Read all files."""
         for path in self.paths:
             for line, text in text_lines(path):
-                place = f"{path}, line {line}"
+                location = f"{path}, line {line}"
                 try:
                     if text.strip():
-                        self._add(place, read_json(text, float))
+                        self._add(location, read_json(text, float))
                 except json.JSONDecodeError as error:
                     raise ValueError(
-                        f"{place}: not JSON ({error.msg}, column {error.colno}); "
+                        f"{location}: not JSON ({error.msg}, column {error.colno}); "
                         "write one response per line"
                     ) from None
                 except (KeyError, TypeError, AttributeError) as error:
                     raise ValueError(
-                        f"{place}: not a response of a search engine ({error!r})"
+                        f"{location}: not a response of a search engine ({error!r})"
                     ) from None
                 except (ValueError, OverflowError) as error:
-                    raise ValueError(f"{place}: {error}") from None
+                    raise ValueError(f"{location}: {error}") from None
         if not self.names:
             raise ValueError(
                 f"{self.paths[0]}: no response has a hit with features that --exclude keeps"
@@ -223,7 +223,7 @@ class _Log:
                 f"the feature {name!r} has the name of another column; leave it out by --exclude"
             )
 
-    def _add(self, place: str, entry: Any) -> None:
+    def _add(self, location: str, entry: Any) -> None:
         """Add the hits of a line."""
         query, text, response = _envelope(entry)
         self.engine = _engine_of(response)
@@ -242,7 +242,7 @@ class _Log:
                     f"the hit {doc!r} {has} feature {name!r}, unlike the hits before; {remedy}"
                 )
             self.values.extend(values[name] for name in self.names)
-            self.rows.append((query, text, doc, position, place))
+            self.rows.append((query, text, doc, position, location))
 
     def _numbers(self, doc: str, features: Sequence[tuple[str, object]]) -> dict[str, float]:
         """Return the values of a hit by the names of the features; NaN is missing."""
@@ -268,15 +268,15 @@ class _Log:
     def hits(self, judgments: pd.DataFrame) -> tuple[pd.DataFrame, Floats]:
         """Return each document of a query once, and its values; refuse one that occurs twice with other values."""
         hits = pd.DataFrame(
-            self.rows, columns=["id", "query", "doc", "position", "place"], dtype=object
+            self.rows, columns=["id", "query", "doc", "position", "location"], dtype=object
         )
-        place = hits["place"]
+        location = hits["location"]
         check_texts(hits)
         kind = next((kind for kind in ("id", "query") if hits[kind].notna().all()), None)
         if kind is None:
             row = int(hits["query"].isna().argmax())
             raise ValueError(
-                f"{place[row]}: no query with the query_id, which other lines lack; give both"
+                f"{location[row]}: no query with the query_id, which other lines lack; give both"
             )
         hits["qid"] = hits[kind]
         if self.engine == "vespa" and self.document is None:
@@ -287,7 +287,7 @@ class _Log:
         for row, column in np.argwhere(np.isinf(X)):
             name = self.names[column]
             raise ValueError(
-                f"{place[row]}: the value of {name!r} is infinite or too large; --exclude {name!r}"
+                f"{location[row]}: the value of {name!r} is infinite or too large; --exclude {name!r}"
             )
         numbers = hits.index.to_series()
         earlier = numbers.groupby([hits["qid"], hits["doc"]], sort=False).transform("first")
@@ -296,8 +296,8 @@ class _Log:
             if not np.array_equal(X[row], X[earlier[row]], equal_nan=True):
                 pair = f"document {hits['doc'][row]!r} of query {hits['qid'][row]!r}"
                 raise ValueError(
-                    f"{place[row]}: {pair} has other values than in "
-                    f"{place[earlier[row]]}; keep one (documents of two indices need ids of "
+                    f"{location[row]}: {pair} has other values than in "
+                    f"{location[earlier[row]]}; keep one (documents of two indices need ids of "
                     "their own)"
                 )
         return hits[is_first].reset_index(drop=True), X[is_first]
@@ -312,7 +312,7 @@ def _short_ids(hits: pd.DataFrame, judgments: pd.DataFrame) -> pd.Series:
     for row in np.flatnonzero(ids.groupby(short).transform("nunique") > 1).tolist()[-1:]:
         other = ids[(short == short[row]) & (ids != ids[row])].iloc[0]
         raise ValueError(
-            f"{hits['place'][row]}: {ids[row]!r} and {other!r} end alike; pass judgments with "
+            f"{hits['location'][row]}: {ids[row]!r} and {other!r} end alike; pass judgments with "
             "whole ids"
         )
     return short
@@ -482,8 +482,8 @@ def read_judgments(
 ) -> pd.DataFrame:
     """Return the judgments of a file, plain or ``.gz``: CSV or TSV with a header, qrels of TREC, or LETOR's form.
 
-    The columns are ``query`` (a text) or ``id`` or both, ``doc``, ``grade`` and ``place``. `columns` names those of the
-    query, document and grade in a table. A malformed line is a ValueError with its number.
+    The columns are ``query`` (a text) or ``id`` or both, ``doc``, ``grade`` and ``location``. `columns` names those of
+    the query, document and grade in a table. A malformed line is a ValueError with its number.
     """
     lines, remarks, start = text_lines(path), [], (1, "")
     for start in lines:
@@ -495,7 +495,7 @@ def read_judgments(
     if columns is None and re.fullmatch(r"([^\s,;]+\s+){3}-?[0-9.]+\s*", start[1]):
         qrels = trec_lines(path, lines, "q1 0 p7 3")
         rows = (
-            {"id": words[0], "doc": words[2], "grade": words[3], "place": f"{path}, line {line}"}
+            {"id": words[0], "doc": words[2], "grade": words[3], "location": f"{path}, line {line}"}
             for line, words in qrels
         )
     elif columns is None and re.match(r"[0-9.]+\s+qid:", start[1]):
@@ -512,7 +512,7 @@ def read_judgments(
         grades = pa.chunked_array([pa.array(judgments["grade"], pa.string())])
         judgments["grade"] = tables.labels_of(grades, path, grade, rule)
     except WrongRowError as error:
-        raise ValueError(f"{judgments['place'][error.row]}: {error.reason}") from None
+        raise ValueError(f"{judgments['location'][error.row]}: {error.reason}") from None
     check_texts(judgments)
     return judgments
 
@@ -525,16 +525,16 @@ def _letor_rows(path: Path, lines: Lines) -> Iterator[dict[str, str]]:
         if remark := re.match(r"#\s*qid:(\S+):\s*(.*?)(?:\*[0-9.]+)?\s*$", line):
             texts[remark[1]] = remark[2]
         elif line.strip() and not line.startswith("#"):
-            place = f"{path}, line {number}"
+            location = f"{path}, line {number}"
             judgment = re.match(r"([0-9.]+)\s+qid:(\S+)[^#]*#\s*(\S+)", line)
             if judgment is None:
-                raise ValueError(f"{place}: {line[:40]!r} is not like '3 qid:1 # p7'")
+                raise ValueError(f"{location}: {line[:40]!r} is not like '3 qid:1 # p7'")
             grade, query, doc = judgment.groups()
-            row = {"id": query, "doc": doc, "grade": grade, "place": place}
+            row = {"id": query, "doc": doc, "grade": grade, "location": location}
             if texts:
                 if query not in texts:
                     raise ValueError(
-                        f"{place}: no remark '# qid:{query}: text' names the query; add one"
+                        f"{location}: no remark '# qid:{query}: text' names the query; add one"
                     )
                 row["query"] = texts[query]
             yield row
@@ -548,7 +548,9 @@ def check_texts(queries: pd.DataFrame) -> None:
             query, text = texts.loc[row]
             earlier = texts[texts["id"] == query]["query"].iloc[0]
             both = f"the query id {query!r} has the text {text!r}, and {earlier!r} before"
-            raise ValueError(f"{queries['place'][row]}: {both}; give each query an id of its own")
+            raise ValueError(
+                f"{queries['location'][row]}: {both}; give each query an id of its own"
+            )
 
 
 def _table_rows(path: Path, rows: Rows, indices: Mapping[str, int]) -> Iterator[dict[str, str]]:
@@ -558,10 +560,10 @@ def _table_rows(path: Path, rows: Rows, indices: Mapping[str, int]) -> Iterator[
         fields = {role: re.sub(r"^ (?=[-=+@])", "", row[index]) for role, index in indices.items()}
         if not fields["grade"].strip():
             continue
-        place = f"{path}, line {line}"
+        location = f"{path}, line {line}"
         if "" in fields.values():
-            raise ValueError(f"{place}: a grade without a query or a document")
-        yield {**fields, "grade": fields["grade"].strip(), "place": place}
+            raise ValueError(f"{location}: a grade without a query or a document")
+        yield {**fields, "grade": fields["grade"].strip(), "location": location}
 
 
 def _indices(path: Path, header: list[str], columns: Sequence[str] | None) -> dict[str, int]:
@@ -612,9 +614,9 @@ def _labels(
     groups = judgments.set_index(keys)["grade"].groupby(level=[0, 1], sort=False)
     grades = groups.agg(["min", "max"])
     for query, doc in grades.index[grades["min"] < grades["max"]]:
-        places = " and ".join(judgments["place"][keys == (query, doc)])
+        locations = " and ".join(judgments["location"][keys == (query, doc)])
         raise ValueError(
-            f"{places}: several grades of document {doc!r} for query {query!r}; keep one"
+            f"{locations}: several grades of document {doc!r} for query {query!r}; keep one"
         )
     index = grades.index.get_indexer(pd.MultiIndex.from_frame(hits[[kind_of_log, "doc"]]))
     is_judged = index >= 0

@@ -53,8 +53,8 @@ def remembered(compute: Function) -> Function:
         bound.apply_defaults()
         values = bound.arguments.values()
         data = next(value for value in values if isinstance(value, RankingData))
-        others = [value for value in values if value is not data]
-        key = [value if isinstance(value, Hashable) else digest(value) for value in others]
+        key_values = [value for value in values if value is not data]
+        key = [value if isinstance(value, Hashable) else digest(value) for value in key_values]
         return data.remember((compute, *key), lambda: compute(*arguments, **keywords))
 
     return cast("Function", look_up)

@@ -148,19 +148,19 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Run:
     [-2.0, -1.0]
     """
     path = Path(path)
-    judged = pd.DataFrame(document_keys(data), columns=["query", "document"])
-    judged["row"] = judged.index
-    queries = judged.drop_duplicates("query").set_index("query")
+    judgments = pd.DataFrame(document_keys(data), columns=["query", "document"])
+    judgments["row"] = judgments.index
+    queries = judgments.drop_duplicates("query").set_index("query")
     run = _ranks(path)
     run = run[run["query"].isin(queries.index)]
-    table = judged.merge(run, how="outer", on=["query", "document"])
+    table = judgments.merge(run, how="outer", on=["query", "document"])
     table["begin"] = table["query"].map(queries["row"])
     table = table.sort_values(["begin", "row", "document"])  # unjudged documents last
     is_judged, is_ranked = table["row"].notna(), table["rank"].notna()
     if not (is_judged & is_ranked).any():
         raise ValueError(
             f"{path}: none of its documents is in {data.name}, whose first is "
-            f"{judged['document'][0]!r} of query {data.qid[0]}; give a run on these data"
+            f"{judgments['document'][0]!r} of query {data.qid[0]}; give a run on these data"
         )
     n_unjudged, n_missing, n_tied = (~is_judged).sum(), (~is_ranked).sum(), run["is_tied"].sum()
     sentence = (

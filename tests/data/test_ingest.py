@@ -327,7 +327,7 @@ def test_columns_by_name_and_what_spreadsheets_do_to_a_text(tmp_path):
         ("-20 degrees", "x", 1),
         ("a\n#b", "y", 2),
     ]
-    assert read_judgments(tmp_path / "j", ["query", "docid", "rating"])["place"].str[-6:].tolist() == [
+    assert read_judgments(tmp_path / "j", ["query", "docid", "rating"])["location"].str[-6:].tolist() == [
         "line 2",
         "line 6",
     ]
