@@ -287,7 +287,8 @@ class _Log:
         for row, column in np.argwhere(np.isinf(X)):
             name = self.names[column]
             raise ValueError(
-                f"{location[row]}: the value of {name!r} is infinite or too large; --exclude {name!r}"
+                f"{location[row]}: the value of {name!r} is infinite or too large; "
+                f"--exclude {name!r}"
             )
         numbers = hits.index.to_series()
         earlier = numbers.groupby([hits["qid"], hits["doc"]], sort=False).transform("first")
