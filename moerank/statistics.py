@@ -60,18 +60,16 @@ def select_differing(differences: Array, can_differ: Mask, weights: Vector | Non
     return differences[can_differ] * (weights.mean() / weights[can_differ].mean())
 
 
-def hypervolume(
-    front: ArrayLike, reference: Sequence[float], ideal: Sequence[float] | None = None
-) -> float:
+def hypervolume(front: ArrayLike, reference: ArrayLike, ideal: ArrayLike | None = None) -> float:
     """Return the fraction of the box between `ideal` and `reference` that a front dominates.
 
     Parameters
     ----------
     front : array-like, shape (n_members, n_objectives)
         Objectives that are minimised.
-    reference : sequence of float, length n_objectives
+    reference : array-like, shape (n_objectives,)
         The worst value of each objective; points beyond it do not count.
-    ideal : sequence of float, optional
+    ideal : array-like, optional
         The best possible value of each objective; by default 0.
 
     Examples
@@ -92,13 +90,13 @@ def joint_front(fronts: Sequence[ArrayLike]) -> Vector:
     return np.asarray(points[moocore.is_nondominated(points)])
 
 
-def igd_plus(front: ArrayLike, target: ArrayLike, scale: Sequence[float]) -> float:
+def igd_plus(front: ArrayLike, target: ArrayLike, scale: ArrayLike) -> float:
     """Return the mean distance by which a front falls short of the points of `target`, 0 at best.
 
     Parameters
     ----------
     front, target : array-like, shape (n_members, n_objectives) and (n_target, n_objectives)
-    scale : sequence of float, length n_objectives
+    scale : array-like, shape (n_objectives,)
         Divisor of each objective, which makes the objectives comparable.
 
     References

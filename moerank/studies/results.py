@@ -215,7 +215,7 @@ class Results(tuple[Result, ...]):
 
     def n_queries(self, folds: Iterable[int]) -> int:
         """Return the number of distinct test queries of these folds."""
-        return len(set(self.query_numbers(folds).tolist()))
+        return len(np.unique(self.query_numbers(folds)))
 
     def query_numbers(self, folds: Iterable[int]) -> Integers:
         """Return a number for each test query of these folds, in order; a query of several folds has one number."""
@@ -327,30 +327,30 @@ def _mean(runs: Sequence[Result], value: ValueOfRun) -> Any:
     return np.mean([value(run) for run in runs], axis=0)
 
 
-def feature_stability(chosen: Sequence[Sequence[int]], n_features: int) -> tuple[float, float]:
-    """Return how well the choices of several runs agree: the mean pairwise Jaccard index, plain and corrected.
+def feature_stability(selections: Sequence[Sequence[int]], n_features: int) -> tuple[float, float]:
+    """Return how well the selections of several runs agree: the mean pairwise Jaccard index, plain and corrected.
 
     Parameters
     ----------
-    chosen : sequence of sequences of int
-        The columns that each run chose, for at least two runs.
+    selections : sequence of sequences of int
+        The columns that each run selected, for at least two runs.
     n_features : int
         The number of all columns.
 
     Returns
     -------
     jaccard : float, in [0, 1]
-        |A ∩ B| / |A ∪ B|, averaged over the pairs of runs; 1 for two empty choices.
+        |A ∩ B| / |A ∪ B|, averaged over the pairs of runs; 1 for two empty selections.
     corrected : float, at most 1
         The index corrected for chance: (jaccard − expected) / (1 − expected), where expected is the mean index of
-        random choices of the same sizes. It is 0 for random choices, NaN if random choices always agree.
+        random selections of the same sizes. It is 0 for random selections, NaN if they always agree.
 
     Examples
     --------
     >>> feature_stability([[0, 1], [0, 1], [0, 2]], n_features=10)[0].__round__(4)
     0.5556
     """
-    pairs = [(set(a), set(b)) for a, b in combinations(chosen, 2)]
+    pairs = [(set(a), set(b)) for a, b in combinations(selections, 2)]
     jaccard = np.mean([len(a & b) / len(a | b) if a | b else 1.0 for a, b in pairs])
     expected = np.mean([_expected_jaccard(len(a), len(b), n_features) for a, b in pairs])
     corrected = (jaccard - expected) / (1.0 - expected) if expected < 1.0 else np.nan
@@ -396,8 +396,8 @@ def front_quality(results: Results) -> pd.DataFrame:
             target = statistics.joint_front([front_points(run) for run in runs])
             for run in runs:
                 points = front_points(run)
-                volume = statistics.hypervolume(points, reference.tolist(), ideal.tolist())
-                distance = statistics.igd_plus(points, target, (reference - ideal).tolist())
+                volume = statistics.hypervolume(points, reference, ideal)
+                distance = statistics.igd_plus(points, target, reference - ideal)
                 rows.append((run.solver, run.fold, run.seed, volume, distance))
     return pd.DataFrame(rows, columns=["solver", "fold", "seed", "hypervolume", "igd_plus"])
 

@@ -96,7 +96,7 @@ class TargetFront:
         r2 = moocore.r2_exact(points.clip(0.0), ref=np.zeros(2)) if points.shape[1] == 2 else np.nan
         return {
             "hypervolume share": self.share(F),
-            "igd+": statistics.igd_plus(points, goal, [1.0] * goal.shape[1]),
+            "igd+": statistics.igd_plus(points, goal, 1.0),
             "epsilon": float(moocore.epsilon_additive(points, ref=goal)),
             "r2": float(r2),
             "spread": float(spread),

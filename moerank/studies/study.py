@@ -468,11 +468,11 @@ class Study:
         """
         with Store(self.out) as store:
             with store.alone(STUDY) as path:
-                stored = read_grids(path)
-                earlier = with_edited_code(self.out, stored, self.solvers)
+                stored_grids = read_grids(path)
+                earlier = with_edited_code(self.out, stored_grids, self.solvers)
                 grids = {grid.model_dump_json(): grid for grid in (*earlier, *self._grids)}
                 check_names(self.out, grids.values())
-                if list(grids) != [grid.model_dump_json() for grid in stored]:
+                if list(grids) != [grid.model_dump_json() for grid in stored_grids]:
                     requests = Requests(format=FORMAT, moerank=VERSION, grids=list(grids.values()))
                     replace_file(path, requests.to_json().encode())
             for remark in self.newer_files():
@@ -513,10 +513,14 @@ class Study:
         times: dict[tuple[str, str, str], list[float]] = {}
         for (kind, name, _), cells in sources.items():
             dates = [(self.out / "cells" / f"{cell.key}.json").stat().st_mtime for cell in cells]
-            for file in (
-                self._data_files(cells[0]) if kind == "data" else files_of_code(cells[0].identity())
-            ):
-                times.setdefault((file, kind, name), []).extend(dates)
+            files: Iterable[str | Path] = ()
+            with suppress(FileNotFoundError):  # results need no data
+                if kind == "data":
+                    files = cells[0].problem.files(cells[0].fold, self.data)
+                else:
+                    files = files_of_code(cells[0].identity())
+            for file in files:
+                times.setdefault((str(file), kind, name), []).extend(dates)
         remarks = []
         for (file, kind, name), results in times.items():
             changed = last_change(Path(file))
@@ -528,13 +532,6 @@ class Study:
                     "another folder, to run it again"
                 )
         return remarks
-
-    def _data_files(self, cell: Cell) -> set[str]:
-        """Return the files of data of a cell; none if they are missing, because results need no data."""
-        try:
-            return set(map(str, cell.problem.files(cell.fold, self.data)))
-        except FileNotFoundError:
-            return set()
 
     def results(self) -> Results:
         """Return the results of the finished cells, in the order of the cells."""
