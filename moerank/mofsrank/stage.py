@@ -67,6 +67,11 @@ class Stage(Problem):  # type: ignore[misc]
     exact = True
     """Whether objective values do not depend on the batch, to the bit."""
 
+    @property
+    def n_trained(self) -> int:
+        """The distinct strings that were measured since the stage was made or copied; studies of searches read it."""
+        return len(self._cached)
+
     @abstractmethod
     def operators(self) -> Operators:
         """Return the sampling and the other operators for the individuals of this stage.
