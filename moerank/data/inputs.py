@@ -317,6 +317,10 @@ def doubles(values: Any, what: str) -> Array:
         numbers = without_mask(values)
         if numbers.dtype.kind in "cMm":
             raise ValueError(f"the values are of type {numbers.dtype}")
+        if numbers.dtype.kind in "iu" and ((numbers > 2**53) | (numbers < -(2**53))).any():
+            raise ValueError(
+                "integers beyond 2^53 are equal in double precision; give ranks or smaller numbers"
+            )
         return np.asarray(numbers, np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{what} must be numbers ({error})") from None

@@ -347,7 +347,7 @@ class RankingData:
 
     def within_table(self, names: tuple[str, ...]) -> Self:
         """Return the same data as a part of a table with these features, for objectives that name its columns."""
-        return self._changed(table_names=names)
+        return self if names == self.table_names else self._changed(table_names=names)
 
     def with_features(self, mask: Mask) -> Self:
         """Return the same documents with the features of `mask` only; the result is remembered.

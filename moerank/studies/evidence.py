@@ -34,7 +34,7 @@ from moerank.selectors.best_subset import BestSubset
 from moerank.solvers import make_backend
 from moerank.studies.cells import Store, Work, run_cells
 from moerank.studies.study import Cell, read_solvers
-from moerank.training.pair_moments import PairMoments
+from moerank.training.pair_moments import UNIT, PairMoments
 
 # Largest difference of errors, metrics or frequencies that counts as rounding.
 SAME = 1e-9
@@ -92,7 +92,8 @@ def _settings(result: Result) -> tuple[Problem, bool]:
     }
     problem = Problem.model_validate({"name": result.problem, "data": settings["data"], **sections})
     backend = make_backend(problem.backend.name, **problem.backend.parameters)
-    if not isinstance(backend, RankRLS) or (backend.loss, backend.target) != ("pair", "unit"):
+    ridge = getattr(backend, "ridge", None)
+    if ridge is None or ridge[1] != UNIT:
         raise ValueError(
             f"{problem.name}: certify bounds the pair loss of RankRLS, with one weight a feature, "
             f"but the backend is {backend!r}; run the problem with --backend rankrls"
