@@ -134,7 +134,7 @@ def test_validation_data_of_other_columns_or_without_queries_are_refused(name):
         with pytest.raises(ValueError, match="the features of validation data must be those of the training data"):
             made(name).fit(frame, train.y, qid=train.qid, validation=(wrong, vali.y, vali.qid))
     for wrong in ((vali.X, vali.y), (vali.X, vali.y, None)):
-        with pytest.raises(ValueError, match=r"validation has no qid, and .* have 9 queries: give \(X, y, qid\)"):
+        with pytest.raises(ValueError, match=r"validation has no qid, and .* have 9 queries: pass \(X, y, qid\)"):
             made(name).fit(train, validation=wrong)
 
 

@@ -454,6 +454,8 @@ def column_of(feature: object, names: Sequence[str], where: str) -> int:
         if feature not in names:
             raise ValueError(f"{where}: {unknown('feature', feature, names)}")
         return names.index(feature)
+    if isinstance(feature, bool):
+        feature = None  # Python counts True as 1
     if isinstance(feature, Integral) and 0 <= int(feature) < len(names):
         return int(feature)
     raise ValueError(

@@ -389,7 +389,8 @@ class AdaRank(LinearRanker):
 
     def _rounds(self, train: RankingData) -> Iterator[tuple[int, float, float]]:
         """Yield the feature, α and the mean training measure of each round, on data all of whose features vary."""
-        measure = MEASURES.get(self.measure) or as_metric(self.measure, name="measure")
+        usual = MEASURES.get(self.measure) if isinstance(self.measure, str) else None
+        measure = usual or as_metric(self.measure, name="measure")
         values = measure.per_query(train, train.X64)
         P = np.full(train.n_queries, 1.0 / train.n_queries)
         w = np.zeros(train.n_features)

@@ -62,6 +62,10 @@ class Work(ABC):
     def run(self, data: DataFolder) -> Stored:
         """Run the cell."""
 
+    def read(self, path: Path) -> Any:
+        """Return the content of the cell's file."""
+        return self.outcome.read_file(path, REMEDY)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Work) and other.key == self.key
 
@@ -153,11 +157,7 @@ class Store:
     def results(self, cells: Iterable[WorkT]) -> dict[WorkT, Any]:
         """Return the results of those cells that are finished."""
         finished, _ = self.done()
-        return {
-            cell: cell.outcome.read_file(self._path(cell.key), REMEDY)
-            for cell in cells
-            if cell.key in finished
-        }
+        return {cell: cell.read(self._path(cell.key)) for cell in cells if cell.key in finished}
 
     def failures(self, cells: Iterable[WorkT]) -> dict[WorkT, Json]:
         """Return the failures of those cells that failed."""

@@ -16,6 +16,7 @@ from pydantic import Field, model_validator
 from moerank.checks import check_at_least, first_mistake
 from moerank.data.folds import MAX_FOLDS, N_FOLDS
 from moerank.files import Json, last_change, replace_file
+from moerank.identity import digest
 from moerank.mofsrank.settings import Section, at_least, pydantic_errors_as_value_errors
 from moerank.runs.problem import Problem, load_problem, make_problem, with_settings
 from moerank.runs.result import FORMAT, RESULT, Format, Result, Stored, find_result
@@ -29,7 +30,7 @@ from moerank.runs.solver import (
 )
 from moerank.runs.sources import DataFolder, InMemory
 from moerank.solvers import solvers as solver_table
-from moerank.studies.cells import Store, Work, run_cells
+from moerank.studies.cells import REMEDY, Store, Work, run_cells
 from moerank.studies.results import Results, results_frame
 from moerank.version import VERSION
 
@@ -86,6 +87,13 @@ class Cell(Work):
             data=data,
             baselines=False,
         )
+
+    def read(self, path: Path) -> Result:
+        """Return the result in the cell's file; raise a ValueError for that of another cell, as after a renaming."""
+        result: Result = super().read(path)
+        if digest({"format": FORMAT, **result.configuration}) != self.key:
+            raise ValueError(f"{path}: this is not the result of {self.label}{REMEDY}")
+        return result
 
 
 # Largest number of cells in a study.

@@ -272,3 +272,15 @@ def test_every_number_is_read_to_the_bit(text, tiny_result):
     values = json.loads(text)
     values["times"]["stages"]["ensemble"] = strange
     assert list(map(repr, Result.from_json(json.dumps(values)).times.stages["ensemble"])) == list(map(repr, strange))
+
+
+def test_results_that_have_changed_places_are_refused_by_name(study, tmp_path):
+    cells = study.cells()
+    paths = {cell: tmp_path / "cells" / f"{cell.key}.json" for cell in cells}
+    texts = {cell: path.read_text() for cell, path in paths.items()}
+    paths[cells[0]].write_text(texts[cells[1]])
+    message = rf"{paths[cells[0]]}: this is not the result of {cells[0].label}; remove the file to run its cell"
+    with pytest.raises(ValueError, match=message):
+        study.results()
+    paths[cells[0]].write_text(texts[cells[0]])
+    assert len(study.results()) == len(cells)
