@@ -241,7 +241,7 @@ def plugins(group: str, kind: Any = object) -> Parameters:
     for point in entry_points(group=group):
         try:
             if not isinstance(loaded := point.load(), kind):
-                raise TypeError(f"it is no {kind.__name__}")
+                raise TypeError(f"it is no {getattr(kind, '__name__', kind)}")
             offered[point.name] = loaded
         except Exception as error:  # an error of another package must not stop this one
             reason = f"{type(error).__name__}: {error}"

@@ -270,8 +270,9 @@ def with_costs(train: RankingData, limits: Limits) -> RankingData:
             )
         return train.with_costs(costs)
     names = train.feature_names
+    numbers = {} if train.costs is None else train.costs.numbers
     if costs is None:
-        costs = np.zeros(train.n_features)
+        costs = np.zeros(train.n_features) if train.costs is None else train.costs.own
     prices = in_column_order(costs, names, "costs", complete=True)
     groups = in_column_order(groups, names, "groups")
-    return train.with_costs(FeatureCosts.of(prices, groups, group_costs))
+    return train.with_costs(FeatureCosts.of(prices, groups, group_costs, numbers))

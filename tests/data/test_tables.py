@@ -210,8 +210,9 @@ def read_numpy(path, columns=None):
     return pa.table({name: stored[name] for name in columns or stored.dtype.names})
 
 
-def test_a_package_adds_a_format_by_one_function(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_module, "plugins", {"moerank.readers": {"npy": read_numpy}}.get)
+@pytest.mark.parametrize("make", [lambda function: function, table_module.Reader.of])
+def test_a_package_adds_a_format_by_a_function_or_a_reader(tmp_path, monkeypatch, make):
+    monkeypatch.setattr(table_module, "plugins", {"moerank.readers": {"npy": make(read_numpy)}}.get)
     kinds = [("qid", "i8"), ("label", "i4"), ("a", "f8"), ("b", "f4")]
     rows = np.array([(7, 1, 0.5, 2.0), (7, 0, 0.25, 3.0)], kinds)
     for part in ("train", "vali", "test"):

@@ -15,7 +15,7 @@ from moerank.data import FeatureCosts, RankingData, load_planted_fold
 from moerank.evolution import ALGORITHMS
 from moerank.metrics import NDCG
 from moerank.mofsrank import Ensemble, FeatureSelection, Limits, MOFSRank
-from moerank.mofsrank.limits import FeatureStrings
+from moerank.mofsrank.limits import FeatureStrings, with_costs
 from moerank.rankers import RankRLS
 
 NAMES = ["tf", "idf", "bm25", "age", "clicks"]
@@ -373,3 +373,12 @@ def test_every_way_to_give_limits_is_one_front(fold):
     two.fit(train.with_costs(FeatureCosts.of(EIGHT_PRICES)), validation=vali)
     assert one.front_.equals(two.front_)
     assert one.verdict_ == two.verdict_
+
+
+def test_groups_keep_the_costs_and_numbers_of_the_data():
+    train = RankingData(np.eye(2), [0, 1], qid=0).with_costs(
+        FeatureCosts.of([3.0, 4.0], numbers={"latency": [0.1, 0.2]})
+    )
+    costs = with_costs(train, Limits(groups=["a", "a"], group_costs={"a": 5.0})).costs
+    assert (costs.own.tolist(), costs.shared.tolist()) == ([3.0, 4.0], [5.0])
+    assert costs.numbers["latency"].tolist() == [0.1, 0.2]

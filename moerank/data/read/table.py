@@ -561,9 +561,11 @@ READERS = {".parquet": _PARQUET, ".pq": _PARQUET, ".csv": _CSV, ".csv.gz": _CSV,
 
 def _readers() -> dict[str, Reader]:
     """Return all readers by the endings of their files, those of installed packages last."""
-    added = plugins("moerank.readers", Callable).items()
-    readers = {f".{name.removeprefix('.')}": Reader.of(function) for name, function in added}
-    return READERS | readers
+    readers = dict(READERS)
+    for name, offered in plugins("moerank.readers", Reader | Callable).items():
+        reader = offered if isinstance(offered, Reader) else Reader.of(offered)
+        readers[f".{name.removeprefix('.')}"] = reader
+    return readers
 
 
 def reader_of(path: Path) -> Reader | None:
