@@ -18,22 +18,8 @@ FILES = sorted((PROJECT / "moerank").rglob("*.py"))
 LAYERS = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]
 
 MAX_FILES = 160
-MAX_TOKENS = 245_000
+MAX_TOKENS = 241_000
 MAX_TOKENS_OF_A_FUNCTION = 400
-
-OPEN = {
-    "functions of many tokens": 47,
-    "functions of many lines": 6,
-    "files of many lines": 1,
-    "long lines": 286,
-    "comprehensions in comprehensions": 43,
-    "texts times conditions": 28,
-    "chains of conditional expressions": 12,
-    "splats of literal dicts": 15,
-    "assignments in expressions": 8,
-    "vague names": 953,
-}
-"""How many places still break each rule; the numbers only go down."""
 
 VAGUE = """
 about alike apart asked beside chosen drawn each every first found further given here held judged kept known last left
@@ -44,6 +30,25 @@ taken theirs there told used whole written wrong
 
 VAGUE_PREFIXES = "among at_ between beyond by_ few from_ in_ least MOST_ most of_ on_ over_ within_ without_"
 """Prepositions, and words of degree in the place of min and max."""
+
+DOCUMENTED = {
+    "costs": {"own"},
+    "preparation": {"single"},
+    "ranking_data": {"first"},
+    "formats": {"chosen_"},
+    "ensemble": {"by_group"},
+    "estimator": {"chosen_"},
+    "limits": {"by_group"},
+    "objectives": {"chosen", "shown"},
+    "settings": {"by_group"},
+    "boosting": {"right_", "wrong_"},
+    "model": {"left", "right"},
+    "result": {"further", "least", "chosen"},
+    "best_subset": {"by_group"},
+    "searches": {"most"},
+    "study": {"own"},
+}
+"""Parameters, attributes and fields of files that have such a name, by module: users know them by it."""
 
 COMPREHENSIONS = ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
@@ -256,7 +261,8 @@ def assigned_names(files):
 def vague_names(files):
     names, prefixes = set(VAGUE.split()), tuple(VAGUE_PREFIXES.split())
     for path, line, name in assigned_names(files):
-        if name.strip("_") in names or name.lstrip("_").startswith(prefixes):
+        vague = name.strip("_") in names or name.lstrip("_").startswith(prefixes)
+        if vague and name not in DOCUMENTED.get(path.stem, ()):
             yield path, line, name
 
 
@@ -277,7 +283,7 @@ RULES = [
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_a_reader_parses_one_thing_at_a_time(rule):
     places = [f"{path.relative_to(PROJECT)}:{line}: {text}" for path, line, text in rule(FILES)]
-    assert len(places) <= OPEN[rule.__name__.replace("_", " ")], "\n".join(places)
+    assert places == []
 
 
 def test_the_package_keeps_its_weight():

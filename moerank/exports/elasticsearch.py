@@ -108,8 +108,8 @@ def _field_value(ranker: Deployable, name: str, field: str) -> Node:
         value, query = {"field": field}, {"exists": {"field": field}}
     else:
         raise ValueError(
-            f"missing values count as {ranker.engine_missing:g}, but scores of queries are at least 0; "
-            f"define a query for {name!r} with --features, or train with another number"
+            f"missing values count as {ranker.engine_missing:g}, but scores of queries are "
+            f"at least 0; define a query for {name!r} with --features, or train with another number"
         )
     return {
         "function_score": {"query": query, "field_value_factor": value, "boost_mode": "replace"}

@@ -70,7 +70,8 @@ def _ablated_solvers(view: View) -> Mapping[str, str]:
             return names
     if not view.solvers:
         raise NoResultsError(
-            f"the study of {view.problem_name} has no ablations; add them with moerank study … --ablate"
+            f"the study of {view.problem_name} has no ablations; "
+            "add them with moerank study … --ablate"
         )
     return {solver: solver for solver in view.solvers}
 
