@@ -59,8 +59,8 @@ def test_what_its_sentences_name_exists():
 
 
 def test_names_that_do_not_exist_are_noticed():
-    wrong = "`Reader` has `columns_of`, see `moerank/nothing.py`, `moerank/solvers.py` and `pytest --one`."
-    assert unknown(wrong) == ["columns_of", "moerank/nothing.py"]
+    wrong = "`Reader` has `columns_that_never_were`, see `moerank/nothing.py`, `moerank/solvers.py` and `pytest --one`."
+    assert unknown(wrong) == ["columns_that_never_were", "moerank/nothing.py"]
 
 
 def block_behind(sentence, text=TEXT):

@@ -95,7 +95,7 @@ MISTAKES = [
     ("run TINY --set data.n_queries=1000000000000", "1,000,000,000,000 queries of 12 documents with 20 features would"),
     ("run TINY --set data.n_queries=true", "[data] n_queries must be an integer, not True"),
     ("run TINY --set data.noise=true", "[data] noise: should be a valid number"),
-    ("run TINY --set data.grid=[true,20]", "[data.grid] 0: should be a valid integer"),
+    ("run TINY --set data.grid=[true,20]", "[data.grid] grid must be an integer, not True"),
     ("run TINY --set solver.parameters.workers=2", "workers belongs to a run, not to a method; options such as"),
     ("study TINY", "a study needs a problem, a solver and a fold; moerank solvers lists the solvers"),
     ("study TINY --solvers fsmrnk", "did you mean 'fsmrank'"),

@@ -186,7 +186,7 @@ def study(finished, tmp_path):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"seeds": 2**63}, "seeds: Input should be less than or equal to 1000000"),
+        ({"seeds": 2**63}, "seeds: seeds must be at most 1,000,000"),
         ({"folds": [0]}, r"folds\.0: "),
         ({"x": 1}, "x: Extra"),
         (
