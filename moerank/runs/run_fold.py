@@ -18,7 +18,6 @@ import pandas as pd
 
 from moerank import rankers
 from moerank.arrays import Mask, Matrix, Vector
-from moerank.checks import Parameters
 from moerank.data import RankingData
 from moerank.data.scaling import negative_features
 from moerank.files import Json
@@ -43,7 +42,7 @@ from moerank.rankers.population import batch_of
 from moerank.rankers.shapes import shapes_of
 from moerank.runs.problem import Problem
 from moerank.runs.result import Convergence, Member, Result, Scores, Times
-from moerank.runs.solver import NamedSolver, Solver, configuration
+from moerank.runs.solver import NamedSolver, RunArguments, Solver, configuration
 from moerank.runs.sources import DataFolder
 from moerank.solvers import make_backend
 from moerank.statistics import mean_interval
@@ -178,22 +177,20 @@ def run_fold(
         run = FoldRun(
             problem, fold, solver, seed, random_state, settings, report, parts, metrics, tuning
         )
-        arguments = {
-            "backend": tuned_backend(problem, parts),
-            "metric": metrics[0],
-            "tuning": tuning,
-            "tune": False,  # the backend is tuned already
-            "random_state": random_state,
-            "workers": workers,
-            "memo": memo,
-            "resume": resume,
-            "progress": lambda stage, fraction, number, _: report(
+        arguments = RunArguments(
+            backend=tuned_backend(problem, parts),
+            metric=metrics[0],
+            tuning=tuning,
+            random_state=random_state,
+            workers=workers,
+            memo=memo,
+            resume=resume,
+            progress=lambda stage, fraction, number, _: report(
                 stage, fraction, STAGE_TEXTS[stage].format(number)
             ),
-            "limits": limits,
-            **problem.search_settings(settings),
-            **limits,
-        }
+            limits=limits,
+            search_settings=problem.search_settings(settings),
+        )
         prepared = _prepare(run, arguments, with_baselines=baselines)
         estimator, times = _train(run, prepared.estimator)
         return _measure(run, prepared, estimator, times)
@@ -241,17 +238,17 @@ def tuned(
     return ranker.tune(train, validation, list(distinct.values()), metric, progress)
 
 
-def _prepare(run: FoldRun, arguments: Parameters, *, with_baselines: bool) -> Prepared:
+def _prepare(run: FoldRun, arguments: RunArguments, *, with_baselines: bool) -> Prepared:
     """Make the estimator of a run, and measure the baselines."""
     problem, train = run.problem, run.parts["train"]
-    metric, objectives = arguments["metric"], arguments["objectives"]
+    metric, objectives = arguments.metric, arguments.search_settings["objectives"]
     estimator = run.solver.make(problem, arguments)
     if run.solver.has_own_goal:
         parameters = estimator.get_params(deep=False)
         metric = as_metric(parameters.get("metric"), metric)
         objectives = parameters.get("objectives", objectives)
     measure = Measure(
-        run.parts, run.metrics, read_objectives(objectives or FRONT), arguments["backend"]
+        run.parts, run.metrics, read_objectives(objectives or FRONT), arguments.backend
     )
     box = {entry.name: bounds_of(entry, train, train.n_features) for entry in measure.objectives}
     baselines: list[Member] = []

@@ -7,6 +7,8 @@ import json
 import sys
 from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,10 +18,10 @@ from moerank.data.inputs import listed
 from moerank.evolution import BIT_SEARCHES
 from moerank.files import Json
 from moerank.identity import digest, identify
-from moerank.metrics import as_metric
+from moerank.metrics import Metric, as_metric
 from moerank.mofsrank.objectives import FRONT, read_objectives
-from moerank.mofsrank.settings import STAGES, Section, given_settings
-from moerank.rankers import RankingEstimator, with_features
+from moerank.mofsrank.settings import STAGES, SearchProgress, Section, given_settings
+from moerank.rankers import FitnessBackend, RankingEstimator, with_features
 from moerank.runs.problem import (
     IGNORED,
     SET_BY_RUN,
@@ -41,6 +43,28 @@ from moerank.solvers import (
     solver_entry,
     solvers,
 )
+
+
+@dataclass(frozen=True)
+class RunArguments:
+    """The arguments of a run, which a solver takes for the parameters that it leaves open."""
+
+    backend: FitnessBackend
+    metric: Metric
+    tuning: Metric
+    random_state: int
+    workers: Any
+    memo: str | Path | None
+    resume: bool
+    progress: SearchProgress
+    limits: Parameters
+    search_settings: Parameters  # with those of its stages
+    tune: bool = False  # the backend is tuned already
+
+    def offers(self, names: Container[str]) -> Parameters:
+        """Return the arguments with these names, those of the settings and each limit among them."""
+        arguments = {**vars(self), **self.search_settings, **self.limits}
+        return {name: value for name, value in arguments.items() if name in names}
 
 
 class NamedSolver(BaseModel):
@@ -117,9 +141,9 @@ class NamedSolver(BaseModel):
             del settings["instance_selection"]  # MOFSRank leaves the stage out
         return settings
 
-    def make(self, problem: Problem, arguments: Parameters) -> Any:
+    def make(self, problem: Problem, arguments: RunArguments) -> Any:
         """Return the unfitted estimator of a run, whose arguments set the parameters that are left open."""
-        offered = _named(self.open_parameters(), arguments)
+        offered = arguments.offers(self.open_parameters())
         parameters = merged_tables(offered, self.fixed_parameters(problem))
         return with_features(make_solver(self.name, **parameters))
 
@@ -218,10 +242,9 @@ class GivenSolver(BaseModel):
         now, before = self.model_dump(), earlier.model_dump()
         return now != before and _without_sources(now) == _without_sources(before)
 
-    def make(self, problem: Problem, arguments: Parameters) -> Any:
+    def make(self, problem: Problem, arguments: RunArguments) -> Any:
         """Return the unfitted estimator of a run; a function gets the problem and the seed."""
-        random_state = arguments["random_state"]
-        seed = random_state % 2**31  # some libraries do not accept larger seeds
+        seed = arguments.random_state % 2**31  # some libraries do not accept larger seeds
         source = self.source
         estimator = clone(source) if _is_estimator(source) else source(problem, seed)
         if not _is_estimator(estimator):
@@ -235,17 +258,17 @@ class GivenSolver(BaseModel):
         is_ranker, names = isinstance(estimator, RankingEstimator), parameters.keys()
         if not is_ranker:  # in other libraries the same names may have another meaning
             names = names & {*SET_BY_RUN}
-        _refuse_limits(self.label, arguments["limits"], names)
-        offered = _named(names, arguments)
+        _refuse_limits(self.label, arguments.limits, names)
+        offered = arguments.offers(names)
         if self.seeded and parameters.get("random_state", 0) in (None, seed):
-            fixed["random_state"] = random_state if is_ranker else seed
+            fixed["random_state"] = arguments.random_state if is_ranker else seed
         if "backend" in fixed:  # it is not tuned already
             offered.pop("tune", None)
         for name, value in nested.items():
             if name.rpartition("__")[2] == "metric" and value is None:
-                offered[name] = arguments["metric"]
+                offered[name] = arguments.metric
             if name.rpartition("__")[2] == "objectives" and value == FRONT:
-                offered[name] = arguments["objectives"]
+                offered[name] = arguments.search_settings["objectives"]
         fixed |= {name: offered[name] for name in SET_BY_RUN if name in offered}
         return with_features(estimator.set_params(**merged_tables(offered, fixed)))
 
@@ -258,11 +281,6 @@ def _without_sources(description: Any) -> Any:
 
 
 Solver: TypeAlias = NamedSolver | GivenSolver
-
-
-def _named(names: Container[str], arguments: Parameters) -> Parameters:
-    """Return the arguments with these names."""
-    return {name: value for name, value in arguments.items() if name in names}
 
 
 def configuration(
