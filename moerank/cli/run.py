@@ -147,9 +147,9 @@ def _load(
     from moerank.runs.problem import load_problem
     from moerank.runs.solver import NamedSolver
 
-    if backend is not None:
-        settings = {**settings, "backend.name": backend}
     problem = load_problem(name, settings)
+    if backend is not None:
+        problem = problem.with_backend(backend)
     find_backend(problem.backend.name, problem.backend.parameters)
     return problem, NamedSolver.parse(solver or problem.solver.name)
 

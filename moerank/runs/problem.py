@@ -303,6 +303,11 @@ class Problem(Section):
         problem._folder = folder
         return problem
 
+    def with_backend(self, name: str) -> Self:
+        """Return the same problem with another ranker that evaluates each individual."""
+        backend = self.backend.model_copy(update={"name": name})
+        return self.model_copy(update={"backend": backend})
+
     def n_folds(self, data: DataFolder = None) -> int:
         """Return how many folds the data have.
 
