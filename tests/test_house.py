@@ -110,10 +110,21 @@ def docstring_lines(tree):
 
 @cache
 def tokens_of(path):
-    """The line of each token of a file, without comments, docstrings and line breaks."""
+    """The line of each token of a file, without comments, docstrings and line breaks.
+
+    A formatted text is one token, as for Python 3.11; later versions divide it.
+    """
     documented = docstring_lines(tree_of(path))
-    tokens = tokenize.generate_tokens(io.StringIO(text_of(path)).readline)
-    return [token.start[0] for token in tokens if token.type not in NO_TOKENS and token.start[0] not in documented]
+    lines, depth = [], 0
+    for token in tokenize.generate_tokens(io.StringIO(text_of(path)).readline):
+        kind = tokenize.tok_name[token.type]
+        if kind == "FSTRING_END":
+            depth -= 1
+        elif depth == 0 and token.type not in NO_TOKENS and token.start[0] not in documented:
+            lines.append(token.start[0])
+        if kind == "FSTRING_START":
+            depth += 1
+    return lines
 
 
 def tokens_of_function(path, function):
