@@ -12,6 +12,29 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
+from moerank.checks import check_at_least, check_share
+
+
+def numbers(
+    values: ArrayLike, n_axes: int = 1, limit: float = np.inf, *, empty: bool = False
+) -> Array:
+    """Return values as an array; a ValueError for another number of axes, for none, and for NaN or beyond ± `limit`.
+
+    >>> numbers([0.5, np.nan])
+    Traceback (most recent call last):
+        ...
+    ValueError: a value is nan; leave it out, or give a number
+    """
+    array = np.asarray(values, float)
+    if array.ndim != n_axes or not (array.size or empty):
+        kind = ("number", "list", "table")[n_axes]
+        raise ValueError(f"values have shape {array.shape}; pass a {kind} of numbers")
+    if not (is_valid := np.abs(array) <= limit * (1 + 1e-9)).all():
+        bounds = "" if limit == np.inf else f" from {-limit:g} to {limit:g}"
+        raise ValueError(
+            f"a value is {array[~is_valid][0]}; leave it out, or give a number{bounds}"
+        )
+    return array
 
 
 def mean_and_error(values: ArrayLike) -> tuple[float, float]:
@@ -22,7 +45,7 @@ def mean_and_error(values: ArrayLike) -> tuple[float, float]:
     >>> mean_and_error([1.0, 2.0, 3.0])
     (2.0, 0.5773502691896258)
     """
-    values = np.asarray(values, float)
+    values = numbers(values)
     error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
     return float(values.mean()), float(error)
 
@@ -36,7 +59,7 @@ def _rounding(*values: Vector) -> float:
 def paired_differences(values: ArrayLike, reference: ArrayLike) -> Vector:
     """Return the differences of two values of each query, shape (n_queries,); rounding errors become 0.
 
-    Raises a ValueError for unequal shapes.
+    Raises a ValueError for unequal shapes, for no query, and for NaN.
     """
     a, b = np.asarray(values, float), np.asarray(reference, float)
     if a.shape != b.shape or a.ndim != 1:
@@ -44,7 +67,8 @@ def paired_differences(values: ArrayLike, reference: ArrayLike) -> Vector:
             f"shapes {a.shape} and {b.shape} are not pairs; "
             "pass two lists with a value for each query"
         )
-    return np.where(np.abs(a - b) <= _rounding(a, b), 0.0, a - b)
+    differences = numbers(a - b)
+    return np.where(np.abs(differences) <= _rounding(a, b), 0.0, differences)
 
 
 def select_differing(differences: Array, can_differ: Mask, weights: Vector | None = None) -> Array:
@@ -77,16 +101,15 @@ def hypervolume(front: ArrayLike, reference: ArrayLike, ideal: ArrayLike | None 
     >>> hypervolume([[1, 0.5], [2, 0.25]], reference=(4, 1))
     0.5
     """
-    points, worst = np.atleast_2d(np.asarray(front, float)), np.asarray(reference, float)
+    points, worst = numbers(np.atleast_2d(front), 2, empty=True), np.asarray(reference, float)
     sides = worst - np.asarray(ideal, float) if ideal is not None else worst
     return float(moocore.hypervolume(points, ref=worst) / np.prod(sides))
 
 
 def joint_front(fronts: Sequence[ArrayLike]) -> Vector:
     """Return the non-dominated points of several fronts, each once, in the order of the first objective."""
-    points = np.unique(
-        np.concatenate([np.atleast_2d(np.asarray(front, float)) for front in fronts]), axis=0
-    )
+    rows = np.concatenate(list(map(np.atleast_2d, fronts)))
+    points = np.unique(numbers(rows, 2, empty=True), axis=0)
     return np.asarray(points[moocore.is_nondominated(points)])
 
 
@@ -110,9 +133,7 @@ def igd_plus(front: ArrayLike, target: ArrayLike, scale: ArrayLike) -> float:
     0.625
     """
     divisor = np.asarray(scale, float)
-    points, goal = (
-        np.atleast_2d(np.asarray(values, float)) / divisor for values in (front, target)
-    )
+    points, goal = (numbers(np.atleast_2d(values), 2) / divisor for values in (front, target))
     return float(moocore.igd_plus(points, ref=goal))
 
 
@@ -139,8 +160,12 @@ def attainment_surfaces(
     [[[1.0, 0.5], [2.0, 0.25]], [[2.0, 0.5]]]
     """
     no_solution = np.full((1, 2), np.inf)  # for the front of a run without a feasible solution
+    if not len(fronts):
+        raise ValueError("there are no fronts; give that of at least one run")
+    for share in shares:
+        check_share(shares=share)
     rows = [
-        np.atleast_2d(np.asarray(front, float)) if len(front) else no_solution  # type: ignore[arg-type]
+        numbers(np.atleast_2d(front), 2) if len(front) else no_solution  # type: ignore[arg-type]
         for front in fronts
     ]
     runs = np.repeat(np.arange(1, len(rows) + 1), [len(points) for points in rows])
@@ -252,7 +277,7 @@ def p_above(differences: ArrayLike, value: float = 0.0) -> float:
     >>> p_above(d) < 1e-6, p_above(d, 0.05), p_above([0.1, 0.1])
     (True, 1.0, 1.0)
     """
-    d = np.asarray(differences, float)
+    d = numbers(differences)
     if _all_equal(d):
         return 1.0
     n, mean, deviation, skewness = moments(d)
@@ -269,7 +294,7 @@ def _all_equal(differences: Vector) -> bool:
 
 def p_differs(differences: ArrayLike) -> float:
     """Return the two-sided p value of the hypothesis that the mean of all queries is 0; see `p_above`."""
-    d = np.asarray(differences, float)
+    d = numbers(differences)
     return min(1.0, 2.0 * p_above(d if d.sum() > 0 else -d))
 
 
@@ -288,7 +313,7 @@ def p_not_within(differences: ArrayLike, margin: float) -> float:
     >>> print(f"p = {p_not_within(np.tile([-0.01, 0.01], 1000), 0.005):.1g}")
     p = 4e-05
     """
-    d = np.asarray(differences, float)
+    d = numbers(differences)
     return max(p_above(d, -margin), p_above(-d, -margin))
 
 
@@ -311,7 +336,8 @@ def mean_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, f
     >>> [round(end, 4) for end in mean_interval(np.tile([-0.01, 0.03], 1000))]
     [0.0081, 0.0118]
     """
-    d = np.asarray(differences, float)
+    d = numbers(differences)
+    check_share(level=level)
     if _all_equal(d):
         return -np.inf, np.inf
     low, high = interval_ends(*moments(d), 1.0 - level)
@@ -370,7 +396,7 @@ def queries_needed(differences: ArrayLike, margin: float, level: float = LEVEL) 
     >>> queries_needed(np.tile([-0.06, 0.02], 10), 0.005), queries_needed([0.1, 0.1], 0.005)
     (220, None)
     """
-    d = np.asarray(differences, float)
+    d = numbers(differences)
     if _all_equal(d):
         return None
     _, mean, deviation, skewness = moments(d)
@@ -413,7 +439,7 @@ def level_of_each(differences: Matrix, level: float = 0.05, draws: int = 5_000) 
     >>> 0.005 <= level_of_each(d) < 0.006, level_of_each(d[:, :1]), round(level_of_each(d[:, [0, 0, 0]]), 2)
     (True, 0.05, 0.05)
     """
-    d = np.asarray(differences, float)
+    d = numbers(differences, 2, empty=True)
     n = len(d)
     if n < 2 or not (deviation := d.std(axis=0)).any():
         return level
@@ -450,7 +476,7 @@ def e_value(differences: ArrayLike, value: float = 0.0) -> float:
     >>> e_value(np.zeros(400), -0.02) > 20, e_value([0.0], 0.0)
     (True, 1.0)
     """
-    d = np.asarray(differences, float)
+    d = numbers(differences, empty=True)
     bound = np.abs(d).max(initial=1.0)
     gains = (d - value) / max(bound + value, np.finfo(float).tiny)
     shares = np.linspace(0.0, 1.0, 101)[:-1]
@@ -546,7 +572,7 @@ def smallest_within_error(values: ArrayLike, sizes: ArrayLike, errors: float = 1
     >>> smallest_within_error([[0.5, 0.6, 0.6], [0.7, 0.7, 0.9], [0.3, 0.6, 0.5]], sizes=[1, 2, 5])
     1
     """
-    table, n_features = np.asarray(values, float), np.asarray(sizes)
+    table, n_features = numbers(values, 2), np.asarray(sizes)
     means = table.mean(axis=0)
     best = np.lexsort((n_features, -means))[0]
     losses = table[:, [best]] - table
@@ -569,7 +595,7 @@ def holm(p: ArrayLike) -> Vector:
     >>> holm([0.01, 0.04, 0.03, 0.005]).round(3).tolist()
     [0.03, 0.06, 0.06, 0.02]
     """
-    values = np.asarray(p, float)
+    values = numbers(p, empty=True)
     order = np.argsort(values, kind="stable")
     steps = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1)).clip(max=1.0)
     adjusted = np.empty_like(steps)
@@ -621,8 +647,10 @@ def friedman(values: ArrayLike, alpha: float = 0.05) -> RankTest:
     ----------
     J. Demšar: Statistical comparisons of classifiers over multiple data sets. JMLR 7, 2006.
     """
-    table = np.asarray(values, float)
+    table = numbers(values, 2)
     n_blocks, n_solvers = table.shape
+    check_at_least(2, n_blocks=n_blocks)
+    check_at_least(3, n_solvers=n_solvers)
     ranks = scipy.stats.rankdata(-table, axis=1).mean(axis=0)
     p = 1.0
     if np.ptp(table, axis=1).any():

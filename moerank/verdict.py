@@ -105,17 +105,17 @@ class Verdict(BaseModel):
     @property
     def interval(self) -> tuple[float, float]:
         """The ends of the 95 % interval of the mean difference, at `level`; infinite if all differences are equal."""
-        return statistics.mean_interval(self.differences, 1 - self.level)
+        return statistics.mean_interval(self.differences or [0.0], 1 - self.level)
 
     @property
     def p(self) -> float:
         """The two-sided p value of the hypothesis of no difference."""
-        return statistics.p_differs(self.differences)
+        return statistics.p_differs(self.differences or [0.0])
 
     @property
     def p_equivalent(self) -> float:
         """The p value of the hypothesis that the difference exceeds the margin."""
-        return statistics.p_not_within(self.differences, self.margin)
+        return statistics.p_not_within(self.differences or [0.0], self.margin)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -292,6 +292,7 @@ def judge(
     too few to tell; about 1,300 test queries could
     """
     differences = statistics.paired_differences(selection, reference)
+    statistics.numbers(differences, limit=1.0 if weights is None else np.inf)
     if can_differ is None:
         can_differ = np.ones(len(differences), bool)
     differs = np.asarray(can_differ, bool)

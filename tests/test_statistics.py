@@ -14,13 +14,17 @@ from moerank.statistics import (
     hypervolume,
     igd_plus,
     joint_front,
+    level_of_each,
     mean_and_error,
     mean_interval,
     p_above,
     p_differs,
+    p_not_within,
     queries_needed,
     signed_rank_p,
+    smallest_within_error,
 )
+from moerank.verdict import judge
 
 # Ranks of C4.5 and three variants on 14 data sets: Demšar, JMLR 7, 2006, Table 6.
 DEMSAR = np.array(
@@ -181,3 +185,60 @@ def test_the_joint_front_is_what_nothing_dominates(fronts):
     everything = {tuple(map(float, point)) for front in fronts for point in front}
     expected = {(f, e) for f, e in everything if not any(g <= f and h <= e and (g, h) != (f, e) for g, h in everything)}
     assert set(map(tuple, joint_front(fronts).tolist())) == expected
+
+
+PAIRS = {
+    "compare_paired": compare_paired,
+    "signed_rank_p": signed_rank_p,
+    "judge": lambda a, b: judge(a, b, "test", "MAP", 1, 2),
+}
+DIFFERENCES = {
+    "mean_and_error": mean_and_error,
+    "p_above": p_above,
+    "p_differs": p_differs,
+    "p_not_within": lambda d: p_not_within(d, 0.005),
+    "mean_interval": mean_interval,
+    "queries_needed": lambda d: queries_needed(d, 0.005),
+    **{name: lambda d, call=call: call(d, np.zeros(np.shape(d))) for name, call in PAIRS.items()},
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_differences_that_are_unknown_or_not_there_are_refused(name):
+    for differences, reason in (
+        ([0.1, np.nan, 0.3] * 20, "a value is nan; leave it out"),
+        ([], "pass a list of numbers"),
+        (np.zeros((3, 2)), "pass "),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            DIFFERENCES[name](differences)
+
+
+def test_differences_of_a_metric_lie_within_one():
+    with pytest.raises(ValueError, match=r"a value is -3\.0; leave it out, or give a number from -1 to 1"):
+        judge([0.5, -2.0], [0.5, 1.0], "test", "MAP", 1, 2)
+    assert judge([1 + 1e-10], [0.0], "test", "MAP", 1, 2).n_queries == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda: mean_interval([0.1, 0.2], 2), r"level must be in \(0, 1\]"),
+        (lambda: holm([0.01, np.nan]), "a value is nan"),
+        (lambda: friedman([[1, np.nan, 2], [1, 2, 3]]), "a value is nan"),
+        (lambda: friedman([[1, 2], [2, 1]]), "n_solvers must be at least 3"),
+        (lambda: friedman([[1, 2, 3]]), "n_blocks must be at least 2"),
+        (lambda: smallest_within_error([[0.1, np.nan]], [1, 2]), "a value is nan"),
+        (lambda: level_of_each([[0.1, np.nan], [0.2, 0.3]]), "a value is nan"),
+        (lambda: hypervolume([[np.nan, 0.5]], (4, 1)), "a value is nan"),
+        (lambda: joint_front([[[np.nan, 0.5]]]), "a value is nan"),
+        (lambda: igd_plus([[np.nan, 0.5]], [[1, 0.5]], (1, 1)), "a value is nan"),
+        (lambda: igd_plus([], [[1, 0.5]], (1, 1)), "pass a table of numbers"),
+        (lambda: attainment_surfaces([[[np.nan, 0.5]]]), "a value is nan"),
+        (lambda: attainment_surfaces([]), "there are no fronts"),
+        (lambda: attainment_surfaces([[[1, 0.5]]], (2.0,)), r"shares must be in \(0, 1\]"),
+    ],
+)
+def test_a_table_or_front_that_is_no_such_thing_is_refused(call, reason):
+    with pytest.raises(ValueError, match=reason):
+        call()

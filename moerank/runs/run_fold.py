@@ -427,9 +427,9 @@ class Measure:
 
     def _intervals(self, values: Matrix) -> list[tuple[float, float] | None]:
         """Return the 95 % intervals of the differences from the baseline on all features, over all test queries."""
-        if self.reference is None:
-            return [None] * values.shape[1]
         can_differ = self.metrics[0].can_differ(self.parts["test"])
+        if self.reference is None or not can_differ.any():
+            return [None] * values.shape[1]
         differences = np.ascontiguousarray((values.T - self.reference)[:, can_differ])
         share, ends = can_differ.mean(), map(mean_interval, differences)
         return [(share * low, share * high) if np.isfinite(low) else None for low, high in ends]

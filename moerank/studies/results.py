@@ -415,9 +415,11 @@ def compare_runs(values: pd.Series, solver: str, reference: str) -> statistics.P
     solver, reference : str
         Labels of solvers in `values`.
     """
-    values_a, values_b = values.loc[solver].align(values.loc[reference], join="inner")
-    differences = pd.Series(statistics.paired_differences(values_a, values_b), values_a.index)
-    means = differences.dropna().groupby("fold").mean()
+    pairs = pd.concat([values.loc[solver], values.loc[reference]], axis=1).dropna()
+    if pairs.empty:
+        return statistics.PairedTest(np.nan, np.nan, 0, 0, 0, 1.0)
+    differences = pd.Series(statistics.paired_differences(*pairs.to_numpy().T), pairs.index)
+    means = differences.groupby("fold").mean()
     return statistics.compare_paired(means, np.zeros(len(means)))
 
 
