@@ -46,7 +46,6 @@ DOCUMENTED = {
     "result": {"further", "least", "chosen"},
     "best_subset": {"by_group"},
     "searches": {"most"},
-    "study": {"own"},
 }
 """Parameters, attributes and fields of files that have such a name, by module: users know them by it."""
 

@@ -243,7 +243,7 @@ def _prepare(run: FoldRun, arguments: RunArguments, *, with_baselines: bool) -> 
     problem, train = run.problem, run.parts["train"]
     metric, objectives = arguments.metric, arguments.search_settings["objectives"]
     estimator = run.solver.make(problem, arguments)
-    if run.solver.has_own_goal:
+    if run.solver.own_goal:
         parameters = estimator.get_params(deep=False)
         metric = as_metric(parameters.get("metric"), metric)
         objectives = parameters.get("objectives", objectives)

@@ -80,7 +80,7 @@ class NamedSolver(BaseModel):
     parameters: PlainParameters = Field(default_factory=dict)
 
     tune: ClassVar[bool] = True
-    has_own_goal: ClassVar[bool] = False
+    own_goal: ClassVar[bool] = False
     is_held: ClassVar[bool] = True
 
     @classmethod
@@ -159,7 +159,7 @@ class GivenSolver(BaseModel):
 
     name: str
     description: Parameters  # see `moerank.identity`
-    has_own_goal: bool  # whether it may have another metric or other objectives than the problem
+    own_goal: bool  # whether it may have another metric or other objectives than the problem
     tune: bool  # whether validation queries choose from its grid
     takes_settings: bool  # whether parameters with the names of those of a problem mean the same
     source: Any = Field(default=None, exclude=True, repr=False)  # None if loaded from a folder
@@ -193,7 +193,7 @@ class GivenSolver(BaseModel):
         return cls(
             name=label,
             description=description if is_estimator else {"function": description},
-            has_own_goal=own_goal,
+            own_goal=own_goal,
             tune=tune,
             takes_settings=not is_estimator or isinstance(source, RankingEstimator),
             source=clone(source) if is_estimator else source,  # the user may change or fit it later
@@ -348,7 +348,7 @@ def _refuse_limits(label: str, limits: Iterable[str], parameters: Container[str]
 
 def _refuse_other_goal(solver: Solver, problem: Problem, parameters: Parameters) -> None:
     """Refuse parameters with another metric or other objectives than those of the problem, if they matter."""
-    if solver.has_own_goal:
+    if solver.own_goal:
         return
     goals = {"metric": problem.metric.make(), "objectives": problem.search.objectives}
     for key, value in parameters.items():
@@ -359,7 +359,7 @@ def _refuse_other_goal(solver: Solver, problem: Problem, parameters: Parameters)
         if solver_goal not in (None, goal):
             raise ValueError(
                 f"{solver.label} has the {name} {solver_goal}, and the problem {problem.name} has "
-                f"{goal}. Leave {name} out, or give the estimator to Study(…, own=True)"
+                f"{goal}. Leave {name} out, or give the estimator to Study(…, own_goal=True)"
             )
 
 

@@ -329,7 +329,7 @@ class Study:
         An ablation: names of solvers, the base first, then the base without a part, such as
         ``{"base": MOFSRank(), "without ensemble": MOFSRank(ensemble=False)}``. All draw from the same seeds; a report
         tests their differences from the base. `moerank.runs.solver.ablations` makes the mapping for names.
-    own : bool, default False
+    own_goal : bool, default False
         Whether estimators may search by another metric or other objectives than the problem, which is refused
         otherwise. They are judged by the metric of the problem, and share no figure of fronts with other solvers.
     tune : bool, default True
@@ -367,7 +367,7 @@ class Study:
         data: DataFolder = None,
         settings: Mapping[str, Any] | None = None,
         ablate: Mapping[str, Any] | None = None,
-        own: bool = False,
+        own_goal: bool = False,
         tune: bool = True,
     ) -> None:
         check_at_least(1, MAX_CELLS, seeds=seeds)
@@ -377,9 +377,9 @@ class Study:
         groups: dict[tuple[int, ...], list[Problem]] = {}
         for problem in read_problems(problems, settings or {}):
             groups.setdefault(folds_of(problem, requested, data), []).append(problem)
-        variants = _read_ablation(ablate or {}, own_goal=own, tune=tune)
+        variants = _read_ablation(ablate or {}, own_goal=own_goal, tune=tune)
         distinct = _distinct(
-            [*read_solvers(solvers, own_goal=own, tune=tune), *variants.values()], TWO_SOLVERS
+            [*read_solvers(solvers, own_goal=own_goal, tune=tune), *variants.values()], TWO_SOLVERS
         )
         ablation = {solver.label: name for name, solver in variants.items()}
         self.out, self.data = Path(out), data

@@ -132,7 +132,7 @@ def test_what_is_left_open_in_an_inner_search_is_set_too(letor):
 def test_a_goal_of_its_own_reaches_results_and_shares_no_figure(letor, tmp_path):
     three = MOFSRank(objectives=("features", "error", QueriesHurt()), algorithm="nsga3")
     given = {"by map": own, "three": three, "mofsrank": "mofsrank", "gas": "gas"}
-    study = Study([letor], given, tmp_path, folds=[1], seeds=2, own=True).run()
+    study = Study([letor], given, tmp_path, folds=[1], seeds=2, own_goal=True).run()
     results = study.results()
     by_solver = {run.solver: run for run in results}
     assert by_solver["by map"].searched_by == "MAP"
