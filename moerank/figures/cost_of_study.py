@@ -38,7 +38,7 @@ def cost_panels(view: View) -> Panels:
     outside = name_solvers("Some values lie beyond the axis", solvers_outside(values, limits))
     return Panels(
         title=f"Test {metric} and training time of {len(values)} solvers",
-        panels=[Panel(curves=curves, limits=limits, log_x=times.tolist())],
+        panels=[Panel(curves=curves, limits=limits, log_axes="x")],
         coloured=best_of_families(results, results.solvers),
         height=2.2,
         labels=("CPU seconds of tuning and training", f"Test {metric}"),

@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
-from moerank.figures.style import CHOSEN, WIDTH, one_panel, put_title
+from moerank.figures.style import CHOSEN, one_panel, put_title
 from moerank.runs.result import Result
 
 # Largest number of features in the figure, the most used ones.
@@ -58,7 +58,8 @@ def draw_features(uses: pd.DataFrame, chosen_member: int) -> Figure:
 def draw_pixels(uses: pd.DataFrame, chosen_member: int, grid: tuple[int, int]) -> Figure:
     """Draw the share of members that use each pixel in grey, and mark the pixels of the chosen member."""
     n_rows, n_columns = grid
-    figure, axes = one_panel(0.82 * WIDTH * n_rows / n_columns)
+    figure, axes = one_panel(1.0)
+    figure.set_figheight(0.82 * figure.get_figwidth() * n_rows / n_columns)
     shares = uses.to_numpy().mean(axis=1).reshape(grid)
     image = axes.imshow(shares, cmap="Greys", vmin=0, vmax=1)
     rows, columns = np.divmod(np.flatnonzero(uses.iloc[:, chosen_member]), n_columns)

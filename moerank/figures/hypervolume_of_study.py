@@ -119,7 +119,7 @@ def _zoomed_panel(title: str, curves: Mapping[str, Matrix], visible: Collection[
         title=title,
         curves=lines,
         limits=(low - 0.02, high + max(0.05 * (high - low), 0.005)),
-        log_x=np.concatenate([steps for steps, *_ in visible]).tolist(),
+        log_axes="x",
     )
 
 
@@ -157,7 +157,7 @@ def runtimes_panels(study: SearchStudy, problem: str | None, count: str) -> Pane
     problems = ", ".join(times["problem"].unique())
     return _panels_of_searches(
         study,
-        [Panel(curves=curves, limits=(0.0, 1.0), log_x=times[count].tolist())],
+        [Panel(curves=curves, limits=(0.0, 1.0), log_axes="x")],
         title=f"Targets reached on {problems}: {lowest:g} to {highest:g} hypervolume share",
         labels=(count.capitalize(), "Share of targets and runs"),
     )

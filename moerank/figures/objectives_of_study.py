@@ -5,7 +5,7 @@ staircase joins the rankers that are non-dominated in the pair.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, compress
 from textwrap import fill
 
 import numpy as np
@@ -52,13 +52,13 @@ def objectives_panels(view: View) -> Panels:
     titles = {name: axis_title(name, view.metric) for name in objectives}
     pairs = list(combinations(objectives, 2))
     panels = []
-    for x, y in pairs:
+    for pair in pairs:
+        x, y = pair
         title = (
             fill(f"{titles[y]} against {_lower_initial(titles[x])}", 44) if len(pairs) > 1 else ""
         )
-        members = [member for run in runs.values() for member in run.front]
-        costs = [member.objectives[x] for member in members] if has_log_axis(x) else []
-        panels.append(Panel(title=title, curves=_curves(runs, objectives, (x, y)), log_x=costs))
+        logs = "".join(compress("xy", map(has_log_axis, pair)))
+        panels.append(Panel(title=title, curves=_curves(runs, objectives, pair), log_axes=logs))
     labels = ("", f"Objectives in training, fold {fold} ")
     if len(pairs) == 1:
         xlabel, ylabel = titles.values()

@@ -18,9 +18,9 @@ from moerank.figures import View
 from moerank.figures.style import (
     NOTE_SIZE,
     RING,
-    WIDTH,
     Style,
     finish_figure,
+    new_figure,
     one_panel,
     put_log_scale,
     put_ticks,
@@ -138,7 +138,7 @@ class Panel:
     curves: Mapping[str, Sequence[Curve]]  # by solver
     references: Sequence[Curve] = ()  # curves with a style of their own, drawn first
     limits: tuple[float, float] | None = None  # of the y axis
-    log_x: Sequence[float] = ()  # values of a logarithmic x axis; empty for a linear one
+    log_axes: str = ""  # the logarithmic ones among "xy"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +162,7 @@ class Panels:
 def draw_panels(frame: Panels) -> Figure:
     """Draw the panels with one legend, the title and the notes."""
     n_panels = len(frame.panels)
-    figure = Figure(figsize=(WIDTH, frame.height * n_panels + 1.0), layout="constrained")
+    figure = new_figure(frame.height * n_panels + 1.0)
     column = figure.subplots(n_panels, 1, sharex=frame.same_x, squeeze=False)[:, 0]
     for axes in column:  # before any of them is drawn, because they may share the x axis
         put_ticks(axes, "x", 9)
@@ -183,7 +183,9 @@ def draw_panels(frame: Panels) -> Figure:
 
 def _draw_panel(axes: Axes, panel: Panel, frame: Panels) -> None:
     axes.set_title(panel.title, loc="left")
-    put_log_scale(axes, panel.log_x)
+    for axis in panel.log_axes:
+        values = [getattr(curve, axis) for curves in panel.curves.values() for curve in curves]
+        put_log_scale(axes, np.concatenate([[], *values]), axis)
     if panel.limits is not None:
         axes.set_ylim(*panel.limits)
     for curve in panel.references:

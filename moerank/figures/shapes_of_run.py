@@ -13,7 +13,7 @@ from matplotlib.image import AxesImage
 
 from moerank.data import PER_QUERY
 from moerank.figures import View
-from moerank.figures.style import GREY, WIDTH, finish_figure, in_style, put_ticks, shorten_name
+from moerank.figures.style import GREY, finish_figure, in_style, new_figure, put_ticks, shorten_name
 from moerank.rankers.shapes import Shape
 from moerank.runs.result import Result
 from moerank.studies.results import NoResultsError
@@ -51,7 +51,7 @@ def figure_of_shapes(shapes: Sequence[Shape], note: str = "") -> Figure:
     """Return a figure with a panel for each function: first steps of one feature, then maps of two in grey."""
     visible = sorted(shapes[:MAX_PANELS], key=lambda shape: len(shape.features))
     with in_style():
-        figure = Figure(figsize=(WIDTH, 2.0), layout="constrained")
+        figure = new_figure(2.0)
         n_rows = -(-len(visible) // N_COLUMNS)
         panels = figure.subplots(n_rows, N_COLUMNS, squeeze=False).ravel()
         image = _put_shapes(panels, visible)

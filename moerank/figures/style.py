@@ -136,9 +136,14 @@ def _reproducible(svg: bytes) -> bytes:
     return re.sub(coordinates, lambda match: re.sub(rb"(\.\d\d)\d+", rb"\1", match[0]), svg)
 
 
+def new_figure(height: float) -> Figure:
+    """Return an empty figure of this height in inches, as wide as the paper asks."""
+    return Figure(figsize=(_paper.get().width / 25.4, height), layout="constrained")
+
+
 def one_panel(height: float) -> tuple[Figure, Axes]:
-    """Return a figure of this height in inches, one column wide, and its only axes."""
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    """Return a figure as `new_figure` does, and its only axes."""
+    figure = new_figure(height)
     return figure, figure.subplots()
 
 
@@ -195,7 +200,6 @@ def finish_figure(
     lines: Axes | None = None,
 ) -> Figure:
     """Add the title, the legend of `lines` and the note, make `axes` as high as `height` inches; return the figure."""
-    figure.set_figwidth(_paper.get().width / 25.4)
     put_title(figure, title, lines)
     if note:
         _fit(figure, figure.supxlabel("", x=0.02, ha="left", fontsize=NOTE_SIZE, color="0.3"), note)
@@ -245,19 +249,21 @@ def fit_height(figure: Figure, axes: Axes, height: float) -> None:
     figure.set_figheight(high + (height - axes_height) / share)
 
 
-def put_log_scale(axes: Axes, amounts: Sequence[float]) -> None:
-    """Make the x axis logarithmic, with plain numbers at its ticks; `amounts`, its values, are 0 or more."""
-    positive = [amount for amount in amounts if amount > 0.0]
-    if not positive:
+def put_log_scale(axes: Axes, amounts: Sequence[float] | Vector, axis: str = "x") -> None:
+    """Make an axis logarithmic, with plain numbers at its ticks; `amounts`, its values, are 0 or more."""
+    amounts = np.asarray(amounts)
+    positive = amounts[amounts > 0.0]
+    if not positive.size:
         return
+    set_scale, ticks = getattr(axes, f"set_{axis}scale"), getattr(axes, f"{axis}axis")
     if len(positive) == len(amounts):
-        axes.set_xscale("log")
+        set_scale("log")
     else:
-        axes.set_xscale("symlog", linthresh=min(positive))
-    if max(positive) < 100.0 * min(positive):  # powers of ten would give only one or two ticks
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter(NullFormatter())
+        set_scale("symlog", linthresh=positive.min())
+    if positive.max() < 100.0 * positive.min():  # powers of ten would give only one or two ticks
+        ticks.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ticks.set_major_formatter("{x:g}")
+    ticks.set_minor_formatter(NullFormatter())
 
 
 def axis_limits(

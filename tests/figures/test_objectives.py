@@ -54,6 +54,7 @@ def test_a_run_shows_every_pair_of_objectives_by_their_titles(priced):
     points = metric_for_error(front_points(priced))
     for axes, (x, y) in zip(panels, [(0, 1), (0, 2), (1, 2)], strict=True):
         assert axes.get_title(loc="left").replace("\n", " ").lower() == f"{labels[y]} against {labels[x]}".lower()
+        assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "log" if labels[y] == "Cost" else "linear")
         lines = lines_of(axes)
         best, rest, chosen = (points_of(lines[label]) for label in (priced.solver, "_members", "chosen"))
         assert rest == sorted(map(tuple, points[:, [x, y]].tolist()))

@@ -8,7 +8,7 @@ from helpers.further_objective import cost, with_cost
 
 from moerank.figures import RUN_FIGURES, available_figures
 from moerank.rankers.shapes import Shape
-from moerank.runs.result import Member, Result
+from moerank.runs.result import Certificate, Member, Result
 from moerank.studies.results import NoResultsError
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -35,6 +35,16 @@ def with_many_features(result):
 def on_a_grid(result, shape):
     data = {**result.configuration["data"], "grid": list(shape)}
     return replace(result, configuration={**result.configuration, "data": data})
+
+
+@pytest.mark.parametrize("name", RUN_FIGURES)
+@pytest.mark.parametrize("change", [lambda result: result, lambda result: on_a_grid(result, (4, 5))])
+def test_a_figure_is_as_wide_as_the_paper_asks(tiny_result, name, change):
+    losses = np.linspace(0.5, 0.4, len(tiny_result.front)).tolist()
+    certificate = Certificate(alpha=1.0, sizes=[1, 2], best=[0.5, 0.4], bounds=[0.5, 0.3], losses=losses, least=losses)
+    result = replace(with_cost(change(tiny_result)), shapes=SHAPES, certificate=certificate)
+    figure = RUN_FIGURES[name].draw(result, {"width": 120.0, "title": False})
+    assert figure.get_figwidth() * 25.4 == pytest.approx(120)
 
 
 @pytest.mark.parametrize("name", OF_EVERY_SEARCH)
