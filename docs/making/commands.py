@@ -60,6 +60,7 @@ def _command(words, command):
         "",
     ]
     text, _, examples = inspect.getdoc(function).partition("\n\nExamples\n--------\n")
+    text = text.partition("\n\nParameters\n----------\n")[0]
     lines += [_marked(text), ""]
     if parameters:
         lines += ["| argument or option | default | meaning |", "|---|---|---|"]

@@ -2,10 +2,12 @@
 
 import functools
 import gc
+import re
 import warnings
 from collections.abc import Callable
-from inspect import cleandoc
-from typing import Annotated
+from copy import copy
+from inspect import Parameter, cleandoc, signature
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -64,17 +66,42 @@ data_app = typer.Typer(
 )
 
 
+# An entry in the section Parameters of a docstring: name, placeholder of the value, and help.
+ENTRY = re.compile(r"^(\w+)(?: : (\S+))?\n((?: .*\n?)+)", re.MULTILINE)
+
+
 def _add(group: typer.Typer, *commands: Callable[..., None]) -> None:
     """Add functions NAME_command as commands. Their docstrings are the help; each terminal wraps the paragraphs."""
     for command in commands:
         text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples\n--------\n")
+        text, _, entries = text.partition("\n\nParameters\n----------\n")
+        _describe(command, ENTRY.findall(entries))
         paragraphs = [paragraph.replace("\n", " ") for paragraph in text.split("\n\n")]
-        lines = examples.replace("[", "\\[").splitlines()  # a bracket would begin a style
+        lines = _without_styles(examples).splitlines()
         group.command(
             command.__name__.removesuffix("_command"),
             help="\n\n".join(paragraphs),
             epilog="\n\n".join(["Examples:", *lines]) if examples else None,
         )(one_line_errors()(command))
+
+
+def _without_styles(text: str) -> str:
+    return text.replace("[", "\\[")  # a bracket would begin a style
+
+
+def _describe(command: Any, entries: list[tuple[str, str, str]]) -> None:
+    """Make a parameter for each entry: an option if it is keyword-only, else an argument."""
+    hints, parameters = get_type_hints(command, include_extras=True), signature(command).parameters
+    for name, placeholder, text in entries:
+        kind, info = hints[name], typer.Argument()
+        if parameters[name].kind is Parameter.KEYWORD_ONLY:
+            info = typer.Option(f"--{name.strip('_').replace('_', '-')}")
+        if get_origin(kind) is Annotated:
+            kind, info = get_args(kind)
+        info = copy(info)
+        info.help = _without_styles(" ".join(text.split()))
+        info.metavar = placeholder or None
+        command.__annotations__[name] = Annotated[kind, info]
 
 
 _add(

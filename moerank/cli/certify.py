@@ -14,6 +14,7 @@ from moerank.files import prepare_folder, replace_file
 
 def certify_command(
     result: options.ResultPath,
+    *,
     data: options.Data = None,
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
@@ -73,16 +74,9 @@ def certify_command(
 
 def judge_command(
     result: options.ResultPath,
-    new: Annotated[
-        Path, typer.Argument(help="LETOR, CSV or Parquet file with raw values of the features.")
-    ],
-    against: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RESULT",
-            help="Run with the model to compare; by default the ranker on all features.",
-        ),
-    ] = None,
+    new: Path,
+    *,
+    against: Path | None = None,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
@@ -100,6 +94,13 @@ def judge_command(
     The models are compared query by query. The command prints one line, which
     begins with the finding: loss, gain or none. With --json the line is a JSON
     object with all numbers.
+
+    Parameters
+    ----------
+    new
+        LETOR, CSV or Parquet file with raw values of the features.
+    against : RESULT
+        Run with the model to compare; by default the ranker on all features.
 
     Examples
     --------
@@ -121,33 +122,20 @@ def judge_command(
         raise typer.Exit(options.EXIT_FINDING)
 
 
-Size = Annotated[
-    int | None,
-    typer.Option(min=1, help="Maximum number of features; by default what the bound allows."),
-]
-
-Threshold = Annotated[
-    float, typer.Option(help="Fraction of the half-samples that must select a feature, above 0.5.")
-]
-
-Pairs = Annotated[int, typer.Option(min=1, help="Number of times to halve the training queries.")]
-
-
 def stability_command(
     problem: options.ProblemName,
+    *,
     data: options.Data = None,
-    fold: Annotated[int, typer.Option(min=1, help="Fold of the problem.")] = 1,
+    fold: options.Count = 1,
     solver: options.SolverName = None,
     set_: options.Settings = None,
-    size: Size = None,
-    threshold: Threshold = 0.75,
-    pairs: Pairs = 25,
+    size: options.CountOrNone = None,
+    threshold: float = 0.75,
+    pairs: options.Count = 25,
     seed: options.Seed = 0,
     workers: options.Workers = options.N_PROCESSORS,
     dask: options.Dask = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder, by default results/PROBLEM-foldF-stability.")
-    ] = None,
+    out: Path | None = None,
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -158,6 +146,19 @@ def stability_command(
     bound on the expected number of false ones among them. It writes stability.json and
     stability.png to the folder. After Ctrl-C the same command continues, and
     several commands with the same folder share the work.
+
+    Parameters
+    ----------
+    fold
+        Fold of the problem.
+    size
+        Maximum number of features; by default what the bound allows.
+    threshold
+        Fraction of the half-samples that must select a feature, above 0.5.
+    pairs
+        Number of times to halve the training queries.
+    out
+        Folder, by default results/PROBLEM-foldF-stability.
 
     Examples
     --------

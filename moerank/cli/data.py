@@ -25,17 +25,11 @@ LabelsOption = Annotated[
 
 
 def init_command(
-    table: Annotated[
-        Path,
-        typer.Argument(
-            help="A CSV or Parquet file, or a folder with a training, validation and test table."
-        ),
-    ],
+    table: Path,
+    *,
     label: options.Label = None,
     query: options.Query = None,
-    exclude: Annotated[
-        str, typer.Option(metavar="NAME,NAME", help="Columns that are not features.")
-    ] = "",
+    exclude: str = "",
     labels: LabelsOption = None,
 ) -> None:
     """Write a problem file for a table, and print what it assumes about each column.
@@ -43,6 +37,13 @@ def init_command(
     The file is written next to the table, such as shop.toml next to shop.csv,
     and has comments. Correct a wrong guess there, or name the column with an
     option. The table is read as a run reads it, so that a run can use the file.
+
+    Parameters
+    ----------
+    table
+        A CSV or Parquet file, or a folder with a training, validation and test table.
+    exclude : NAME,NAME
+        Columns that are not features.
 
     Examples
     --------
@@ -86,15 +87,9 @@ def _labels(text: str | None) -> Labels | None:
 
 
 def describe_command(
-    what: Annotated[
-        str,
-        typer.Argument(
-            help="A LETOR, CSV or Parquet file, the folder of a fold, or a problem.", metavar="WHAT"
-        ),
-    ],
-    fold: Annotated[
-        int, typer.Option(min=1, help="Fold of a problem, or of a folder with several folds.")
-    ] = 1,
+    what: str,
+    *,
+    fold: options.Count = 1,
     data: options.Data = None,
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
@@ -104,6 +99,13 @@ def describe_command(
     The command guesses the columns of a table as moerank init does. If a guess
     is wrong, correct it in a problem file, and describe the problem. Without a
     problem file, missing values become 0.
+
+    Parameters
+    ----------
+    what : WHAT
+        A LETOR, CSV or Parquet file, the folder of a fold, or a problem.
+    fold
+        Fold of a problem, or of a folder with several folds.
 
     Examples
     --------
@@ -178,40 +180,41 @@ def _read(path: Path, fold: int) -> Sequence[RankingData]:
 
 
 def ingest_command(
-    logs: Annotated[
-        list[Path], typer.Argument(help="Files with one response per line.", metavar="LOG")
-    ],
-    judgments: Annotated[
-        Path, typer.Option(help="Relevance judgments: a CSV, TSV or TREC qrels file.")
-    ],
-    out: Annotated[Path, typer.Option(help="The Parquet file to write.")],
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            metavar="QUERY,DOCUMENT,GRADE",
-            help="Columns of the judgments; by default guessed by name.",
-        ),
-    ] = None,
+    logs: list[Path],
+    *,
+    judgments: Path,
+    out: Path,
+    columns: str | None = None,
     labels: LabelsOption = None,
-    log: Annotated[
-        str | None, typer.Option(help="Log to read, such as main, or the Solr field.")
-    ] = None,
-    document: Annotated[
-        str | None, typer.Option("--id", help="Field of document ids in Solr or Vespa.")
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option(help="Leave out this feature; repeatable.")
-    ] = None,
-    unjudged: Annotated[
-        int | None,
-        typer.Option(min=0, help="Label of unjudged documents; by default they are left out."),
-    ] = None,
+    log: str | None = None,
+    id_: str | None = None,
+    exclude: list[str] | None = None,
+    unjudged: Annotated[int | None, typer.Option(min=0)] = None,
 ) -> None:
     """Join the feature logs of a search engine and relevance judgments into a table.
 
     A log has one response of Elasticsearch, OpenSearch, Solr or Vespa per
     line: {"query": "trail shoes", "response": {...}}. The Parquet file
     records which column is what.
+
+    Parameters
+    ----------
+    logs : LOG
+        Files with one response per line.
+    judgments
+        Relevance judgments: a CSV, TSV or TREC qrels file.
+    out
+        The Parquet file to write.
+    columns : QUERY,DOCUMENT,GRADE
+        Columns of the judgments; by default guessed by name.
+    log
+        Log to read, such as main, or the Solr field.
+    id_
+        Field of document ids in Solr or Vespa.
+    exclude
+        Leave out this feature; repeatable.
+    unjudged
+        Label of unjudged documents; by default they are left out.
 
     Examples
     --------
@@ -229,7 +232,7 @@ def ingest_command(
             columns=None if columns is None else columns.split(","),
             labels=_labels(labels),
             log=log,
-            document=document,
+            document=id_,
             exclude=exclude or (),
             unjudged=unjudged,
         )
@@ -237,15 +240,19 @@ def ingest_command(
         say(line)
 
 
-def convert_command(
-    file: Annotated[Path, typer.Argument(help="A LETOR file, plain or .gz.", metavar="FILE")],
-    out: Annotated[Path, typer.Option(help="Parquet file to write.")],
-) -> None:
+def convert_command(file: Path, *, out: Path) -> None:
     """Convert a LETOR file to Parquet, which loads several times as fast.
 
     The columns are label, query, document (if the comments name documents) and
     the features 1, 2 and so on. Missing values (NULL) stay missing. Read the
     table with source = "table" in a problem file, or with load_table.
+
+    Parameters
+    ----------
+    file : FILE
+        A LETOR file, plain or .gz.
+    out
+        Parquet file to write.
 
     Examples
     --------

@@ -100,6 +100,12 @@ Settings = Annotated[
 ]
 
 
+# A positive integer.
+Count = Annotated[int, typer.Option(min=1)]
+
+CountOrNone = Annotated[int | None, typer.Option(min=1)]
+
+
 def print_json(values: object) -> None:
     """Print JSON on standard output, in ASCII, so that every terminal can show it."""
     typer.echo(json.dumps(values, indent=1))

@@ -21,33 +21,15 @@ REPORT_FILES = {
 }
 
 
-Exact = Annotated[
-    bool, typer.Option("--exact", help="For accuracy: exactly k features, not at most k.")
-]
-
-NoTitle = Annotated[
-    bool, typer.Option("--no-title", help="Leave out the title if a caption replaces it.")
-]
-
-Width = Annotated[float, typer.Option(min=40, help="Width in millimetres, such as 84.")]
-
-NewNames = Annotated[str, typer.Option(metavar="OLD=NEW,…", help="Other names for solvers.")]
-
-
 def report_command(
     folder: options.Folder,
+    *,
     format_: Annotated[
         str, typer.Option("--format", help=f"One of {', '.join(REPORT_FILES)}.")
     ] = "html",
-    reference: Annotated[
-        str | None, typer.Option(help="Solver to compare all others with.")
-    ] = None,
-    metrics: Annotated[
-        str, typer.Option(help="Metrics in the tables, such as NDCG@1,P@10,MAP,MeanNDCG.")
-    ] = "",
-    out: Annotated[
-        Path | None, typer.Option(help="File; by default report.* or pairs.csv in the folder.")
-    ] = None,
+    reference: str | None = None,
+    metrics: str = "",
+    out: Path | None = None,
     allow_code: options.AllowCode = False,
 ) -> None:
     """Write a report of a study: its results beside published ones, tests, chosen features, ablations.
@@ -56,6 +38,15 @@ def report_command(
     a row for each run, pairs a row for each test between two solvers. In
     both, texts that look like formulas to a spreadsheet begin with '. The
     report lists missing and failed runs.
+
+    Parameters
+    ----------
+    reference
+        Solver to compare all others with.
+    metrics
+        Metrics in the tables, such as NDCG@1,P@10,MAP,MeanNDCG.
+    out
+        File; by default report.* or pairs.csv in the folder.
 
     Examples
     --------
@@ -92,30 +83,46 @@ def plot_command(
         str, typer.Argument(help=f"One of {', '.join(FIGURES)}; of a run {', '.join(RUN_FIGURES)}.")
     ],
     folder: options.Folder,
-    problem: Annotated[str | None, typer.Option(help="Problem; by default the first.")] = None,
-    solvers: Annotated[str, typer.Option(help="Solvers separated by commas; by default all.")] = "",
-    fold: Annotated[
-        int | None, typer.Option(help="Fold, for figures of one fold; by default the first.")
-    ] = None,
-    metric: Annotated[
-        str | None, typer.Option(help="Metric; by default the one that was optimised.")
-    ] = None,
-    x: Annotated[
-        str | None, typer.Option("--x", help="Count for hypervolume: evaluations or trained.")
-    ] = None,
-    exact: Exact = False,
-    no_title: NoTitle = False,
-    width: Width = 86.36,
-    names: NewNames = "",
-    out: Annotated[
-        Path | None, typer.Option(help="File; its ending sets the format: png, pdf or svg.")
-    ] = None,
+    *,
+    problem: str | None = None,
+    solvers: str = "",
+    fold: int | None = None,
+    metric: str | None = None,
+    x: str | None = None,
+    exact: bool = False,
+    no_title: bool = False,
+    width: Annotated[float, typer.Option(min=40)] = 86.36,
+    names: str = "",
+    out: Path | None = None,
     allow_code: options.AllowCode = False,
 ) -> None:
     """Draw one figure of a study, or of the run whose folder you name.
 
     If there are many solvers, a few have colours and the others are grey. A
     note below the figure names the solvers without data.
+
+    Parameters
+    ----------
+    problem
+        Problem; by default the first.
+    solvers
+        Solvers separated by commas; by default all.
+    fold
+        Fold, for figures of one fold; by default the first.
+    metric
+        Metric; by default the one that was optimised.
+    x
+        Count for hypervolume: evaluations or trained.
+    exact
+        For accuracy: exactly k features, not at most k.
+    no_title
+        Leave out the title if a caption replaces it.
+    width
+        Width in millimetres, such as 84.
+    names : OLD=NEW,…
+        Other names for solvers.
+    out
+        File; its ending sets the format: png, pdf or svg.
 
     Examples
     --------
@@ -161,6 +168,7 @@ def plot_command(
 
 def export_command(
     result: options.ResultPath,
+    *,
     format_: Annotated[
         str,
         typer.Option(
@@ -168,28 +176,10 @@ def export_command(
             help=f"One of {', '.join(formats.FORMATS)}, or a format that a plug-in adds.",
         ),
     ],
-    member: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Number of the member in front.csv; by default the chosen one, the only one whose "
-            "trees a run stores.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="File of the model; by default a name for each format, in the folder of the run "
-            "(for a cell, the current folder)."
-        ),
-    ] = None,
-    features: Annotated[
-        Path | None,
-        typer.Option(
-            help="TOML file with names and definitions of the features in the search engine."
-        ),
-    ] = None,
-    name: Annotated[str, typer.Option(help="Name of the model in the other system.")] = "moerank",
+    member: options.CountOrNone = None,
+    out: Path | None = None,
+    features: Path | None = None,
+    name: str = "moerank",
     allow_code: options.AllowCode = False,
 ) -> None:
     """Export the chosen ranker, or another member of the front, to a search engine or as a function.
@@ -213,6 +203,18 @@ def export_command(
     vespa = "bm25(title)"
 
     The command prints how to upload the files and what to check.
+
+    Parameters
+    ----------
+    member
+        Number of the member in front.csv; by default the chosen one, the only one whose trees a run stores.
+    out
+        File of the model; by default a name for each format, in the folder of the run (for a cell, the current
+        folder).
+    features
+        TOML file with names and definitions of the features in the search engine.
+    name
+        Name of the model in the other system.
 
     Examples
     --------

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from moerank.cli import options
 from moerank.cli.messages import command_line, interruptible, is_quiet, reading, remark, say
@@ -24,38 +22,6 @@ if TYPE_CHECKING:
     from moerank.runs.solver import NamedSolver
 
 
-FoldNumbers = Annotated[
-    str, typer.Option(help="Fold numbers, from 1, separated by commas, or all.")
-]
-
-Backend = Annotated[
-    str | None,
-    typer.Option(help="Ranker that evaluates feature subsets; by default that of the problem."),
-]
-
-ResultFolder = Annotated[
-    Path | None,
-    typer.Option(help="Folder for the results; by default results/PROBLEM-foldF-seedS."),
-]
-
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Continue an interrupted run in its folder.")
-]
-
-Again = Annotated[bool, typer.Option("--again", help="Run again even if the run is finished.")]
-
-Trec = Annotated[
-    bool,
-    typer.Option(
-        "--trec",
-        help="Write the ranking of the test queries to test.run, labels to test.qrels.",
-    ),
-]
-
-AllSets = Annotated[
-    bool, typer.Option("--table", help="Print all sets of features and baselines too.")
-]
-
 TREC = ("test.qrels", "test.run")
 
 FRONT_FIGURE = "front.png"  # moerank plot draws the other figures of a run
@@ -63,19 +29,20 @@ FRONT_FIGURE = "front.png"  # moerank plot draws the other figures of a run
 
 def run_command(
     problem: options.ProblemName,
+    *,
     data: options.Data = None,
-    fold: FoldNumbers = "1",
+    fold: str = "1",
     solver: options.SolverName = None,
-    backend: Backend = None,
+    backend: str | None = None,
     set_: options.Settings = None,
     seed: options.Seed = 0,
     workers: options.Workers = options.N_PROCESSORS,
     dask: options.Dask = None,
-    out: ResultFolder = None,
-    resume: Resume = False,
-    again: Again = False,
-    trec: Trec = False,
-    table: AllSets = False,
+    out: Path | None = None,
+    resume: bool = False,
+    again: bool = False,
+    trec: bool = False,
+    table: bool = False,
     allow_code: options.AllowCode = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
@@ -94,6 +61,23 @@ def run_command(
     have changed.
 
     The exit code is 0 after success, 2 after an error, 130 after Ctrl-C.
+
+    Parameters
+    ----------
+    fold
+        Fold numbers, from 1, separated by commas, or all.
+    backend
+        Ranker that evaluates feature subsets; by default that of the problem.
+    out
+        Folder for the results; by default results/PROBLEM-foldF-seedS.
+    resume
+        Continue an interrupted run in its folder.
+    again
+        Run again even if the run is finished.
+    trec
+        Write the ranking of the test queries to test.run, labels to test.qrels.
+    table
+        Print all sets of features and baselines too.
 
     Examples
     --------

@@ -4,7 +4,7 @@ import json
 import shlex
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -17,42 +17,19 @@ if TYPE_CHECKING:
 
 
 def study_command(
-    problems: Annotated[list[str], typer.Argument(help="Problem files, or shipped problems.")],
-    solvers: Annotated[
-        str,
-        typer.Option(
-            help="Solvers separated by commas, or all; give parameters in brackets: "
-            "NAME\\[key=value]."
-        ),
-    ] = "",
-    ablate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SOLVER",
-            help="Add mofsrank or another search of its family, and variants without one of its "
-            "parts.",
-        ),
-    ] = None,
-    without: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PART",
-            help="Part that a variant of --ablate leaves out; by default stages and adaptive "
-            "mutation. Repeatable.",
-        ),
-    ] = None,
-    seeds: Annotated[
-        int, typer.Option(min=1, help="Runs of each randomised solver; the others run once.")
-    ] = 1,
-    folds: Annotated[str, typer.Option(help="Folds separated by commas, or all.")] = "all",
+    problems: list[str],
+    *,
+    solvers: str = "",
+    ablate: str | None = None,
+    without: list[str] | None = None,
+    seeds: options.Count = 1,
+    folds: str = "all",
     workers: options.Workers = 1,
     dask: options.Dask = None,
     data: options.Data = None,
     set_: options.Settings = None,
-    out: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("results/study"),
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run failed cells again.")
-    ] = False,
+    out: Path = Path("results/study"),
+    retry_failed: bool = False,
     allow_code: options.AllowCode = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
@@ -70,6 +47,25 @@ def study_command(
 
     The exit code is 0 if all cells are finished, 1 if some failed, 2 after an
     error that stops the study (such as a full disk), 130 after Ctrl-C.
+
+    Parameters
+    ----------
+    problems
+        Problem files, or shipped problems.
+    solvers
+        Solvers separated by commas, or all; give parameters in brackets: NAME[key=value].
+    ablate : SOLVER
+        Add mofsrank or another search of its family, and variants without one of its parts.
+    without : PART
+        Part that a variant of --ablate leaves out; by default stages and adaptive mutation. Repeatable.
+    seeds
+        Runs of each randomised solver; the others run once.
+    folds
+        Folds separated by commas, or all.
+    out
+        Folder of the study.
+    retry_failed
+        Run failed cells again.
 
     Examples
     --------
@@ -146,24 +142,16 @@ def _show_results(study: "Study", *, as_json: bool) -> None:
 
 
 def searches_command(
-    problems: Annotated[
-        list[str], typer.Argument(help="moerank-6, moerank-held-out, problem files or problems.")
-    ],
-    algorithms: Annotated[
-        str,
-        typer.Option(
-            help="Names of searches, or package.module:name of your own function; see below."
-        ),
-    ] = "nsga2,staircase",
-    objective: Annotated[
-        str, typer.Option(help="error, or loss, whose best fronts can be proved.")
-    ] = "error",
-    evaluations: Annotated[int, typer.Option(min=1, help="Evaluations of each run.")] = 10_000,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each search on each problem.")] = 11,
+    problems: list[str],
+    *,
+    algorithms: str = "nsga2,staircase",
+    objective: str = "error",
+    evaluations: options.Count = 10_000,
+    seeds: options.Count = 11,
     workers: options.Workers = 1,
     dask: options.Dask = None,
     data: options.Data = None,
-    out: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("results/searches"),
+    out: Path = Path("results/searches"),
     allow_code: options.AllowCode = False,
 ) -> None:
     """Compare searches for feature subsets on the first fold of problems.
@@ -175,6 +163,21 @@ def searches_command(
     command prints the table of medians and writes searches.html, with all indicators,
     tests and figures. Finished runs are not repeated. The exit code is 1 if
     a run failed.
+
+    Parameters
+    ----------
+    problems
+        moerank-6, moerank-held-out, problem files or problems.
+    algorithms
+        Names of searches, or package.module:name of your own function; see below.
+    objective
+        error, or loss, whose best fronts can be proved.
+    evaluations
+        Evaluations of each run.
+    seeds
+        Runs of each search on each problem.
+    out
+        Folder of the study.
 
     Examples
     --------

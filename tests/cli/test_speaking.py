@@ -3,7 +3,9 @@
 import re
 
 import pytest
+import typer
 
+from moerank.cli.app import app
 from moerank.runs.result import read_result
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -12,6 +14,24 @@ pytestmark = pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("words", [["run"], ["study"], ["report"], ["data", "describe"], []])
 def test_every_command_answers_to_h(command, words):
     assert command(*words, "-h").stdout == command(*words, "--help").stdout != ""
+
+
+def parameters(group, words=()):
+    """Yield the parameters of all commands of a group, with the words of the command."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from parameters(command, (*words, name))
+        else:
+            yield from ((" ".join((*words, name)), parameter) for parameter in command.params)
+
+
+def test_every_argument_and_option_says_what_it_is_for():
+    entries = list(parameters(typer.main.get_command(app)))
+    assert len(entries) > 100
+    assert [(words, entry.name) for words, entry in entries if not getattr(entry, "help", "")] == []
+    names = {(words, entry.name): entry.opts for words, entry in entries}
+    assert names["data ingest", "id_"] == ["--id"]
+    assert not any(entry.secondary_opts for _, entry in entries), "no --no-…"
 
 
 def test_a_quiet_run_prints_the_verdict_alone(command, tmp_path):
