@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import moocore
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 # The distributions of z and t, as scipy.stats computes them.
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from moerank.arrays import Array, Integers, Mask, Matrix, Vector
+from moerank.arrays import Array, Integers, Matrix, Vector
 from moerank.checks import check_at_least, check_share
 
 
@@ -69,19 +70,6 @@ def paired_differences(values: ArrayLike, reference: ArrayLike) -> Vector:
         )
     differences = numbers(a - b)
     return np.where(np.abs(differences) <= _rounding(a, b), 0.0, differences)
-
-
-def select_differing(differences: Array, can_differ: Mask, weights: Vector | None = None) -> Array:
-    """Return the differences (n_queries, …) of the informative queries, scaled so that their mean is weighted.
-
-    `differences` are multiplied by the weights of the queries over the mean weight of all queries.
-
-    >>> select_differing(np.array([0.25, 0.5, 0.0]), np.array([True, True, False]), np.array([1.0, 3.0, 2.0])).tolist()
-    [0.25, 0.5]
-    """
-    if weights is None or not can_differ.any():
-        return differences[can_differ]
-    return differences[can_differ] * (weights.mean() / weights[can_differ].mean())
 
 
 def hypervolume(front: ArrayLike, reference: ArrayLike, ideal: ArrayLike | None = None) -> float:
@@ -240,7 +228,93 @@ If about four queries lose much, tests at .05 err in up to 5.9 % of the samples.
 """
 
 
-def p_above(differences: ArrayLike, value: float = 0.0) -> float:
+MAX_OUTWEIGHING = 2.0
+"""Largest weight of other parts, over the largest of the sample, with which there are findings."""
+
+
+def weigh(
+    differences: ArrayLike, weights: ArrayLike | None = None, heaviest: float = 0.0
+) -> tuple[Array, float]:
+    """Return values whose plain mean and spread are those of the weighted mean, and the effective number of queries.
+
+    The values are d̄ + w (d − d̄), where d̄ is the weighted mean and the weights w have the mean 1. For equal weights they
+    are the differences themselves.
+
+    Parameters
+    ----------
+    differences : array-like, shape (n_queries, …)
+        Differences d times `weights`.
+    weights : array-like, shape (n_queries,), optional
+        Positive; by default all are 1.
+    heaviest : float, default 0
+        The largest weight of other parts.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries, …)
+    n : float
+        (Σw)² / Σw²: so many queries of equal weight would tell as much. 1 if the heaviest query of other parts is more
+        than twice as heavy as that of these, which then lack the queries that decide.
+
+    References
+    ----------
+    L. Kish: Survey sampling. Wiley, 1965.
+
+    Examples
+    --------
+    >>> values, n = weigh([0.5, 0.9], weights=[1, 3])
+    >>> print(round(values.mean(), 4), round(n, 4))  # (.5 + 3 · .3) / 4, and 4² / (1² + 3²)
+    0.35 1.6
+    """
+    d = numbers(differences, np.ndim(differences), empty=True).T
+    w = np.ones(d.shape[-1]) if weights is None else numbers(weights)
+    if not w.size:
+        return d.T, 0.0
+    lacks_heaviest = heaviest > MAX_OUTWEIGHING * w.max()
+    d, w = d / w.mean(), w / w.mean()
+    n = 1.0 if lacks_heaviest else w.size / (w * w).mean()
+    return (d - (w - 1.0) * d.mean(axis=-1, keepdims=True)).T, float(n)
+
+
+class Tail(NamedTuple):
+    """What the queries of other parts show of differences and weights that a sample may have missed.
+
+    Attributes
+    ----------
+    n : int
+        The number of these queries.
+    size : float
+        Their largest difference, a loss or a gain, times the weight of its query.
+    heaviest : float
+        Their largest weight, where the mean weight of each part is 1.
+    """
+
+    n: int = 0
+    size: float = 0.0
+    heaviest: float = 0.0
+
+    def joined(self, differences: ArrayLike, weights: ArrayLike | None = None) -> Self:
+        """Return the tail with the queries of one more part, given as for `weigh`.
+
+        Double the differences of training queries, because both rankers have fitted these.
+
+        >>> Tail().joined([-0.5, 0.25, 0.0])
+        Tail(n=3, size=0.5, heaviest=1.0)
+        """
+        size = np.max(np.abs(differences), initial=self.size)
+        heaviest = np.max([1.0] if weights is None else weights, initial=self.heaviest)
+        return type(self)(self.n + np.size(differences), float(size), float(heaviest))
+
+
+class Miss(NamedTuple):
+    """Differences of a size that so few queries have that a sample of `n` misses them with a chance."""
+
+    n: Any
+    chance: float
+    size: float = 1.0
+
+
+def p_above(differences: ArrayLike, value: float = 0.0, n_effective: float | None = None) -> float:
     """Return the one-sided p value of the hypothesis that the mean of all queries is at most `value`.
 
     It is the largest of three: the p value of the t test; that of Hall's test, which removes the skewness from the t
@@ -251,8 +325,10 @@ def p_above(differences: ArrayLike, value: float = 0.0) -> float:
     Parameters
     ----------
     differences : array-like, shape (n_queries,)
-        Differences of a metric, between −1 and 1.
+        Differences of a metric, between −1 and 1, or the values of `weigh`.
     value : float, default 0
+    n_effective : float, optional
+        The effective number of queries, see `weigh`; by default `n_queries`.
 
     Returns
     -------
@@ -284,7 +360,12 @@ def p_above(differences: ArrayLike, value: float = 0.0) -> float:
     t = (mean - value) / deviation
     hall = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / (6 * n)
     frequency = np.clip((mean - value) / (1 + mean), 0, 1)
-    return float(max(stdtr(n - 1, -np.sqrt(n) * min(t, hall)), (1 - frequency) ** n))
+    return float(
+        max(
+            stdtr(n - 1, -np.sqrt(n) * min(t, hall)),
+            (1 - frequency) ** (n_effective or n),
+        )
+    )
 
 
 def _all_equal(differences: Vector) -> bool:
@@ -292,13 +373,13 @@ def _all_equal(differences: Vector) -> bool:
     return len(differences) < 2 or bool(np.ptp(differences) <= _rounding(differences))
 
 
-def p_differs(differences: ArrayLike) -> float:
+def p_differs(differences: ArrayLike, n_effective: float | None = None) -> float:
     """Return the two-sided p value of the hypothesis that the mean of all queries is 0; see `p_above`."""
     d = numbers(differences)
-    return min(1.0, 2.0 * p_above(d if d.sum() > 0 else -d))
+    return min(1.0, 2.0 * p_above(d if d.sum() > 0 else -d, n_effective=n_effective))
 
 
-def p_not_within(differences: ArrayLike, margin: float) -> float:
+def p_not_within(differences: ArrayLike, margin: float, n_effective: float | None = None) -> float:
     """Return the p value of the hypothesis that the mean of all queries lies outside ± `margin`.
 
     If it is below α, two one-sided tests at that level reject every mean beyond the margin; see `p_above`.
@@ -314,10 +395,12 @@ def p_not_within(differences: ArrayLike, margin: float) -> float:
     p = 4e-05
     """
     d = numbers(differences)
-    return max(p_above(d, -margin), p_above(-d, -margin))
+    return max(p_above(d, -margin, n_effective), p_above(-d, -margin, n_effective))
 
 
-def mean_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, float]:
+def mean_interval(
+    differences: ArrayLike, level: float = 0.95, n_effective: float | None = None
+) -> tuple[float, float]:
     """Return the interval of the means that `p_above` and its mirror image do not reject.
 
     Parameters
@@ -325,11 +408,14 @@ def mean_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, f
     differences : array-like, shape (n_queries,)
     level : float, default 0.95
         The confidence of the interval.
+    n_effective : float, optional
+        As in `p_above`.
 
     Returns
     -------
     low, high : float
-        −∞ and ∞ for a single difference, and for differences that are all equal.
+        −∞ and ∞ for a single difference, for differences that are all equal, and for weighted queries that count as
+        fewer than 30.
 
     Examples
     --------
@@ -338,9 +424,10 @@ def mean_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, f
     """
     d = numbers(differences)
     check_share(level=level)
-    if _all_equal(d):
+    n = n_effective or len(d)
+    if _all_equal(d) or n < min(MIN_QUERIES, len(d)):
         return -np.inf, np.inf
-    low, high = interval_ends(*moments(d), 1.0 - level)
+    low, high = interval_ends(*moments(d), 1.0 - level, Miss(n, (1.0 - level) / 2.0))
     return float(low), float(high)
 
 
@@ -353,22 +440,30 @@ def moments(differences: Vector) -> tuple[int, Vector, Vector, Vector]:
 
 
 def interval_ends(
-    n: ArrayLike, mean: ArrayLike, deviation: ArrayLike, skewness: ArrayLike, level: float
+    n: ArrayLike,
+    mean: ArrayLike,
+    deviation: ArrayLike,
+    skewness: ArrayLike,
+    level: float,
+    *misses: Miss,
 ) -> tuple[Vector, Vector]:
-    """Return the means below and above which the test of `p_above` and its mirror image reject at `level` / 2."""
+    """Return the means below and above which the test of `p_above` and its mirror image reject at `level` / 2.
+
+    They allow for `misses`, by default for those of losses and gains of 1 in n queries with the chance `level` / 2.
+    """
     n, mean, deviation, skewness = map(np.asarray, (n, mean, deviation, skewness))
     width = -stdtrit(n - 1, level / 2) / np.sqrt(n)
-    # The frequency of losses of 1 that a sample misses with the chance level / 2.
-    frequency = 1 - (level / 2) ** (1 / n)
 
     def end(sign: int) -> Vector:
         t = width - sign * skewness / (6 * n)
         root = np.cbrt(1 + sign * skewness * t)
         # This is 3 (root − 1) / skewness without the cancellation for a small skewness.
         t = 3 * t / (root**2 + root + 1)
-        test_width = np.maximum(t, width) * deviation
-        loss_width = frequency * (1 + sign * mean)
-        return sign * (sign * mean - np.maximum(test_width, loss_width))
+        end_width = np.maximum(t, width) * deviation
+        for miss in misses or [Miss(n, level / 2)]:
+            frequency = 1 - miss.chance ** (1 / miss.n)
+            end_width = np.maximum(end_width, frequency * (miss.size + sign * mean))
+        return sign * (sign * mean - end_width)
 
     return end(1), end(-1)
 
@@ -376,11 +471,19 @@ def interval_ends(
 # Share of means that `queries_needed` requires; .02 of it is lost because deviation and skewness vary as well.
 POWER = 0.82
 
+# Quantiles of means at which `queries_needed` looks for a finding.
+QUANTILES = np.arange(0.005, 1, 0.01)
+
 # Numbers of queries with two significant digits.
 SIZES = np.concatenate([np.arange(10, 100) * ten for ten in (1, 10, 100, 1000, 10_000)])
 
 
-def queries_needed(differences: ArrayLike, margin: float, level: float = LEVEL) -> int | None:
+def queries_needed(
+    differences: ArrayLike,
+    margin: float,
+    level: float = LEVEL,
+    n_effective: float | None = None,
+) -> int | None:
     """Return the number of queries like these that give a finding in four samples out of five, to two digits.
 
     A finding is a mean that differs from 0 by `p_differs`, or lies within ± `margin` by `p_not_within`. We assume that
@@ -399,11 +502,15 @@ def queries_needed(differences: ArrayLike, margin: float, level: float = LEVEL) 
     d = numbers(differences)
     if _all_equal(d):
         return None
-    _, mean, deviation, skewness = moments(d)
-    n = SIZES[np.maximum(len(d), MIN_QUERIES - 1) < SIZES, None]
-    means = mean + ndtri(np.arange(0.005, 1, 0.01)) * deviation / np.sqrt(n)
-    low, high = interval_ends(n, means, deviation, skewness, level)
-    above, below = interval_ends(n, means, deviation, skewness, 2 * level)
+    size, mean, deviation, skewness = moments(d)
+    n = SIZES[np.maximum(size, MIN_QUERIES - 1) < SIZES, None]
+    counted = n * (n_effective or size) / size
+    means = mean + ndtri(QUANTILES) * deviation / np.sqrt(n)
+
+    def ends(level: float) -> tuple[Vector, Vector]:
+        return interval_ends(n, means, deviation, skewness, level, Miss(counted, level / 2))
+
+    (low, high), (above, below) = ends(level), ends(2 * level)
     has_finding = (low > 0) | (high < 0) | ((above > -margin) & (below < margin))
     sufficient = n[has_finding.mean(axis=1) >= POWER, 0]
     return int(sufficient[0]) if len(sufficient) else None
@@ -484,27 +591,31 @@ def e_value(differences: ArrayLike, value: float = 0.0) -> float:
         return float(np.exp(np.log1p(np.outer(shares, gains)).sum(axis=1)).mean())
 
 
-def shown_above(differences: Vector, value: float) -> bool:
+def shown_above(differences: Vector, value: float, n_effective: float | None = None) -> bool:
     """Return whether the mean of all queries is above a value with a guarantee of 95 %.
 
     From 30 differences on, `p_above` decides. For fewer, and for differences that are all equal, it is `e_value`, which
-    assumes nothing but independent queries.
+    assumes nothing but independent queries of equal weight.
     """
-    if _suffice_for_tests(differences):
-        return p_above(differences, value) < GUARANTEE_LEVEL
-    return e_value(differences, value) > 1 / LEVEL
+    if _suffice_for_tests(differences, n_effective):
+        return p_above(differences, value, n_effective) < GUARANTEE_LEVEL
+    return n_effective in (None, len(differences)) and e_value(differences, value) > 1 / LEVEL
 
 
-def largest_loss(differences: Vector) -> float:
+def largest_loss(differences: Vector, n_effective: float | None = None) -> float:
     """Return the smallest margin, at most 1, for which `shown_above` guarantees that the mean is above −margin."""
-    if _suffice_for_tests(differences):
-        return float(min(1.0, -mean_interval(differences, 1 - 2 * GUARANTEE_LEVEL)[0]))
+    if _suffice_for_tests(differences, n_effective):
+        low, _ = mean_interval(differences, 1 - 2 * GUARANTEE_LEVEL, n_effective)
+        return float(min(1.0, -low))
     margins = np.linspace(0.001, 1.0, 1000).tolist()
-    return next((margin for margin in margins if shown_above(differences, -margin)), 1.0)
+    return next(
+        (margin for margin in margins if shown_above(differences, -margin, n_effective)), 1.0
+    )
 
 
-def _suffice_for_tests(differences: Vector) -> bool:
-    return len(differences) >= MIN_QUERIES and not _all_equal(differences)
+def _suffice_for_tests(differences: Vector, n_effective: float | None) -> bool:
+    n = n_effective or len(differences)
+    return n >= MIN_QUERIES and not _all_equal(differences)
 
 
 # Largest number of differing pairs for which the signed-rank test is exact.

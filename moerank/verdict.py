@@ -1,12 +1,12 @@
 """The verdict on a selection: the loss of the chosen ranker, compared with the same ranker on all features."""
 
 from html import escape
-from math import isfinite
+from math import inf, isfinite
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import BaseModel, ConfigDict, Field, computed_field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, computed_field
 
 from moerank import statistics
 from moerank.arrays import Vector
@@ -15,7 +15,9 @@ from moerank.metrics import Metric
 
 Part: TypeAlias = Literal["test", "validation", "new"]
 
-Finding: TypeAlias = Literal["loss", "gain", "none"]
+Finding: TypeAlias = Literal["loss", "gain", "likely loss", "likely gain", "none"]
+
+Grade: TypeAlias = Literal["detected", "likely", "none"]
 
 Decision: TypeAlias = Literal["none", "use", "try", "loss", "keep", "limits"]
 
@@ -23,7 +25,219 @@ MARGIN = 0.005
 """Largest difference of a metric that does not matter in practice, by default."""
 
 
-class Verdict(BaseModel):
+Z = 1.2816  # standard errors at the ends of an interval of 80 %
+
+Differences: TypeAlias = Annotated[
+    tuple[float, ...],
+    Field(strict=False),
+    BeforeValidator(lambda values: np.asarray(values, float).tolist()),
+]
+
+CHANCE_OF_A_MISS = 2.0
+"""Chance that the queries miss the differences that reverse a likely finding, over the level.
+
+It is .10 at the level of .05.
+"""
+
+
+class Comparison(BaseModel):
+    """Two rankers compared by paired differences of queries, see `compare`.
+
+    Attributes
+    ----------
+    differences : tuple of float
+        Metric of the first ranker minus that of the second one, for each query, times its weight.
+    weights : tuple of float or None
+        The weights of the queries, with the mean 1; None if all are equal.
+    tail : Tail
+        What the queries of other parts show of the differences and weights that these may have missed.
+    margin : float
+        Mean differences smaller than this do not matter.
+    level : float
+        Level of each test and of the interval. It is below .05 for a selection that these queries chose among several,
+        so that the tests of all of these hold together (`moerank.statistics.level_of_each`).
+    """
+
+    # The file holds the computed fields for its readers; here they are computed anew.
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", strict=True, allow_inf_nan=False, defer_build=True
+    )
+
+    differences: Differences
+    n_queries: Annotated[int, Field(ge=1)]
+    part: Part = "test"
+    weights: Differences | None = None
+    tail: statistics.Tail = statistics.Tail()
+    margin: Annotated[float, Field(gt=0)] = MARGIN
+    level: Annotated[float, Field(gt=0, le=statistics.LEVEL)] = statistics.LEVEL
+
+    @property
+    def n_differing(self) -> int:
+        """The number of informative queries."""
+        return len(self.differences)
+
+    @property
+    def _weighed(self) -> tuple[Vector, float]:
+        """The values and the effective number of `moerank.statistics.weigh`; those of one query if there is none."""
+        return statistics.weigh(self.differences or [0.0], self.weights, self.tail.heaviest)
+
+    @property
+    def n_effective(self) -> float:
+        """So many queries of equal weight would tell as much; below 30 there is no finding."""
+        return self._weighed[1]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def difference(self) -> float:
+        """The mean of the differences; 0 if no query is informative."""
+        return float(self._weighed[0].mean())
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def error(self) -> float | None:
+        """The standard error of the mean; None for fewer than two informative queries."""
+        return statistics.mean_and_error(self._weighed[0])[1] if self.n_differing > 1 else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The ends of the 95 % interval of the mean difference, at `level`; infinite if nothing bounds it."""
+        values, n = self._weighed
+        return statistics.mean_interval(values, 1 - self.level, n)
+
+    @property
+    def p(self) -> float:
+        """The two-sided p value of the hypothesis of no difference."""
+        return statistics.p_differs(*self._weighed)
+
+    @property
+    def p_equivalent(self) -> float:
+        """The p value of the hypothesis that the difference exceeds the margin."""
+        values, n = self._weighed
+        return statistics.p_not_within(values, self.margin, n)
+
+    @property
+    def grades(self) -> tuple[Grade, Grade]:
+        """How sure a difference is, and how sure it is that it lies within the margin.
+
+        Either is detected if the tests reject the contrary at `level`. It is likely if they do so with losses and gains
+        that are as large as the largest one of all parts in place of 1, and if the queries of all parts together
+        exclude those of 1; each is missed with a chance of at most twice the level.
+        """
+        values, n = self._weighed
+        if n < statistics.MIN_QUERIES or not isfinite(self.interval[0]):
+            return "none", "none"
+        size, chance = np.abs(self.differences).max(), CHANCE_OF_A_MISS * self.level
+        low, high = statistics.interval_ends(
+            *statistics.moments(values),
+            self.level,
+            statistics.Miss(n, chance, max(size, self.tail.size)),
+            statistics.Miss(n * (1 + self.tail.n / len(values)), chance),
+        )
+
+        def grade(p: float, is_likely: Any) -> Grade:
+            if p < self.level:
+                return "detected"
+            return "likely" if is_likely else "none"
+
+        finding = grade(self.p, low > 0 or high < 0)
+        return finding, grade(self.p_equivalent, max(-low, high) < self.margin)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def finding(self) -> str:
+        """The side of a difference that is detected or likely, see `Finding`; "none" for fewer than 30 queries."""
+        side = "loss" if self.difference < 0 else "gain"
+        return {"detected": side, "likely": f"likely {side}", "none": "none"}[self.grades[0]]
+
+    @property
+    def equivalent(self) -> bool:
+        """True if the tests reject every difference beyond the margin, at `level`."""
+        return self.grades[1] == "detected"
+
+    @property
+    def needed(self) -> tuple[float, float]:
+        """The least and the largest number of informative queries that could tell; infinite if a million cannot.
+
+        The mean and the deviation of the differences are anywhere in their intervals of 80 %.
+        """
+        values, n = self._weighed
+        centred, error = values - self.difference, Z * (self.error or 0.0)
+        spread = np.exp(Z / np.sqrt(2 * len(values)))
+        sizes = [
+            statistics.queries_needed(mean + factor * centred, self.margin, self.level, n) or inf
+            for mean in np.linspace(self.difference - error, self.difference + error, 5)
+            for factor in (1 / spread, spread)
+        ]
+        return min(sizes), max(sizes)
+
+    @property
+    def words(self) -> str:
+        """What is found, or how many queries it would take, the uninformative ones included."""
+        finding, equivalence = self.grades
+        within = f"lies within {short(self.margin)}"
+        if equivalence == "likely":
+            within = f"likely {within}"
+        if finding != "none":
+            end = "" if equivalence == "none" else f", and it {within}"
+            return f"a {self.finding.split()[-1]} is {finding}{end}"
+        if equivalence != "none":
+            return within.replace("lies", "equivalent")
+        if self.n_effective < min(self.n_differing, statistics.MIN_QUERIES):
+            return "no finding, because few queries carry the traffic"
+        if self.n_differing >= statistics.MIN_QUERIES and not any(self.differences):
+            return "both rank all of them equally well, which says nothing about other queries"
+        if self.needed[0] == inf:
+            return "too few to tell"
+        share = max(self.n_differing, 1) / self.n_queries
+        low, high = (f"{float(f'{n / share:.2g}'):,.0f}" for n in self.needed)
+        number = f"at least {low}" if high == "inf" else f"between {low} and {high}"
+        if low == high:
+            number = f"about {low}"
+        return f"too few to tell; {number} {self.part} queries could"
+
+
+def compare(
+    differences: ArrayLike,
+    weights: ArrayLike | None = None,
+    n_queries: int | None = None,
+    **fields: Any,
+) -> Comparison:
+    """Compare two rankers by their differences of a metric on the same queries.
+
+    Parameters
+    ----------
+    differences : array-like, shape (n_queries,)
+        Value of the first ranker minus that of the second one, between −1 and 1, times `weights`.
+    weights : array-like, shape (n_queries,), optional
+        Positive weights of the queries; by default all are 1.
+    n_queries : int, optional
+        The number of queries with the uninformative ones, of which `differences` has none; by default there are none.
+    **fields
+        The fields `part`, `tail`, `margin` and `level` of a `Comparison`.
+
+    Returns
+    -------
+    Comparison
+        Its `words` say what is found: a difference or an equivalence that is detected, one that is likely, or how many
+        queries it would take.
+
+    Raises
+    ------
+    ValueError
+        For NaN.
+
+    Examples
+    --------
+    >>> d = np.tile([-0.055, 0.035], 75)
+    >>> compare(d).words, compare(d, tail=statistics.Tail(n=600, size=0.2)).words
+    ('too few to tell; between 300 and 950 test queries could', 'a loss is likely')
+    """
+    pairs = {"differences": differences, "weights": weights}
+    n_queries = n_queries or np.size(differences)
+    return Comparison.model_validate({**pairs, "n_queries": n_queries, **fields})
+
+
+class Verdict(Comparison):
     """A selection compared with the same ranker on all allowed features, query by query.
 
     A query is informative if its value of the metric depends on the order of its documents. A query without a relevant
@@ -40,6 +254,10 @@ class Verdict(BaseModel):
     differences : tuple of float
         Metric of the selection minus that of the reference, for each informative query, times the weight of the
         query over the mean weight of these queries.
+    weights : tuple of float or None
+        The weights of the informative queries, over their mean; None if all are equal.
+    tail : Tail
+        What the queries of other parts show of the differences and weights that these may have missed.
     n_features, n_allowed : int
         Number of features of the selection, and of the reference. Features that change no ranker do not count.
     margin : float
@@ -66,69 +284,15 @@ class Verdict(BaseModel):
     there is no finding and no equivalence. ``tests/benchmarks/verdict.py`` simulates level, coverage and power.
     """
 
-    # The file holds the computed fields for its readers; here they are computed anew.
-    model_config = ConfigDict(
-        frozen=True, extra="ignore", strict=True, allow_inf_nan=False, defer_build=True
-    )
-
     part: Part
     metric: str
-    n_queries: Annotated[int, Field(ge=1)]
-    differences: Annotated[tuple[float, ...], Field(strict=False)]
     n_features: Annotated[int, Field(ge=0)]
     n_allowed: Annotated[int, Field(ge=1)]
-    margin: Annotated[float, Field(gt=0)]
     decision: Decision = "none"
     advice: str = ""
     against: str = ""
     rival: str = ""
     no_better_than_chance: bool = False
-    level: Annotated[float, Field(gt=0, le=statistics.LEVEL)] = statistics.LEVEL
-
-    @property
-    def n_differing(self) -> int:
-        """The number of informative queries."""
-        return len(self.differences)
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def difference(self) -> float:
-        """The mean of the differences; 0 if no query is informative."""
-        return float(np.mean(self.differences)) if self.differences else 0.0
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def error(self) -> float | None:
-        """The standard error of the mean; None for fewer than two informative queries."""
-        return statistics.mean_and_error(self.differences)[1] if self.n_differing > 1 else None
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The ends of the 95 % interval of the mean difference, at `level`; infinite if all differences are equal."""
-        return statistics.mean_interval(self.differences or [0.0], 1 - self.level)
-
-    @property
-    def p(self) -> float:
-        """The two-sided p value of the hypothesis of no difference."""
-        return statistics.p_differs(self.differences or [0.0])
-
-    @property
-    def p_equivalent(self) -> float:
-        """The p value of the hypothesis that the difference exceeds the margin."""
-        return statistics.p_not_within(self.differences or [0.0], self.margin)
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def finding(self) -> Finding:
-        """The result of the test at `level`; "none" for fewer than 30 informative queries."""
-        if self.n_differing < statistics.MIN_QUERIES or self.p >= self.level:
-            return "none"
-        return "loss" if self.difference < 0 else "gain"
-
-    @property
-    def equivalent(self) -> bool:
-        """True if the tests reject every difference beyond the margin, at `level`."""
-        return self.n_differing >= statistics.MIN_QUERIES and self.p_equivalent < self.level
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -164,11 +328,11 @@ class Verdict(BaseModel):
         side = "above" if self.difference > 0 else "below"
         change = f"{short(abs(self.difference))} {side}" if self.difference else "the same as"
         if self.finding != "none":
-            end = ", which is detected"
+            end = f", which is {self.grades[0]}"
         elif self.equivalent:
             end = f", which is within {short(self.margin)}"
         else:
-            end = "; too few to tell"
+            end = f"; {self.words.partition(';')[0]}"
         subject = "they" if self._size in self.headline else self.n_features
         comparison = f"{subject} score {change} all {self.n_allowed}{end}"
         return f"{self.headline}: on {self.query_text}, {comparison}"
@@ -197,9 +361,7 @@ class Verdict(BaseModel):
         if self.part == "validation":
             allowance = "; interval and tests allow for it" if self.level < statistics.LEVEL else ""
             optimistic = f" (optimistic: these queries chose it{allowance})"
-        return (
-            f"estimated {estimate}{against} on {self.query_text}: {self._test_results}{optimistic}"
-        )
+        return f"estimated {estimate}{against} on {self.query_text}: {self.words}{optimistic}"
 
     def with_rival(self, other: Self, name: str) -> Self:
         """Return the verdict with a sentence about another ranker on all features, if that ranker is better.
@@ -222,7 +384,7 @@ class Verdict(BaseModel):
 
         `other` is the verdict on the selection against the mean of random orders.
         """
-        suffices = other.n_differing >= statistics.MIN_QUERIES
+        suffices = other.n_effective >= statistics.MIN_QUERIES
         no_better = suffices and other.finding != "gain"
         return self.model_copy(update={"no_better_than_chance": no_better})
 
@@ -240,23 +402,6 @@ class Verdict(BaseModel):
             return f"{self.n_queries:,} {self.part} quer{'y' if self.n_queries == 1 else 'ies'}"
         queries = f"{self.part} quer{'y' if self.n_differing == 1 else 'ies'}"
         return f"{self.n_differing:,} informative {queries} of {self.n_queries:,}"
-
-    @property
-    def _test_results(self) -> str:
-        margin = short(self.margin)
-        if self.finding != "none":
-            end = f", and it lies within {margin}" if self.equivalent else ""
-            return f"a {self.finding} is detected{end}"
-        if self.equivalent:
-            return f"equivalent within {margin}"
-        if self.n_differing >= statistics.MIN_QUERIES and not any(self.differences):
-            return "both rank all of them equally well, which says nothing about other queries"
-        needed = statistics.queries_needed(self.differences, self.margin, self.level)
-        if not needed:
-            return "too few to tell"
-        # Uninformative queries included.
-        n_queries = float(f"{needed * self.n_queries / self.n_differing:.2g}")
-        return f"too few to tell; about {n_queries:,.0f} {self.part} queries could"
 
 
 def judge(
@@ -289,18 +434,22 @@ def judge(
     --------
     >>> print(judge([0.50, 0.70, 0.61, 0.2], [0.52, 0.70, 0.60, 0.2], "test", "MAP", 6, 45).outcome)
     estimated loss .003 MAP (95 %: −.601 to .603) on 4 test queries:
-    too few to tell; about 1,300 test queries could
+    too few to tell; between 370 and 1,300 test queries could
     """
     differences = statistics.paired_differences(selection, reference)
     statistics.numbers(differences, limit=1.0 if weights is None else np.inf)
     if can_differ is None:
         can_differ = np.ones(len(differences), bool)
     differs = np.asarray(can_differ, bool)
+    if weights is not None and differs.any():
+        mean = weights[differs].mean()
+        differences, weights = differences * (weights.mean() / mean), weights / mean
     return Verdict(
         part=part,
         metric=metric,
         n_queries=len(differences),
-        differences=tuple(statistics.select_differing(differences, differs, weights).tolist()),
+        differences=differences[differs],
+        weights=None if weights is None else weights[differs],
         n_features=int(n_features),
         n_allowed=int(n_allowed),
         margin=margin,

@@ -16,10 +16,11 @@ from moerank.statistics import (
     p_above,
     p_differs,
     p_not_within,
+    queries_needed,
     shown_above,
     smallest_within_error,
 )
-from moerank.verdict import Verdict, judge
+from moerank.verdict import Verdict, compare, judge
 
 SKEWED = np.clip(0.3 - np.random.default_rng(0).exponential(0.3, 400), -1, 1)
 
@@ -127,7 +128,7 @@ def verdict(difference, spread, n=2000, **given):
             0.02,
             "estimated loss .001 NDCG@10 (95 %: −.001 to .003) on 2,000 test queries: equivalent within .005",
         ),
-        (-0.002, 0.1, "on 2,000 test queries: too few to tell; about 3,900 test queries could"),
+        (-0.002, 0.1, "on 2,000 test queries: too few to tell; between 2,900 and 4,000 test queries could"),
         (0.0, 0.0, "on 2,000 test queries: both rank all of them equally well, which says nothing about other queries"),
         (-0.002, 0.01, "on 2,000 test queries: a loss is detected, and it lies within .005"),
     ],
@@ -193,8 +194,10 @@ def test_as_many_queries_as_the_verdict_asks_for_find_something(n, difference, d
     rng = np.random.default_rng(n)
     noise = rng.normal(size=n)
     d = difference + deviation * (noise - noise.mean()) / noise.std(ddof=1)
-    sentence = judge(d, d * 0, "test", "MAP", 6, 45).sentence
-    size = int(re.search(r" about ([\d,]+) test queries", sentence)[1].replace(",", ""))
+    size = queries_needed(d, 0.005)
+    words = compare(d, unit="test queries").words
+    least, most = (int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", words))
+    assert least < size < most and words.endswith(" test queries could")
     draws = rng.normal(difference, deviation, (200, size))
     assert np.mean([min(p_differs(d), p_not_within(d, 0.005)) < 0.05 for d in draws]) >= 0.75
 

@@ -30,8 +30,8 @@ MODULES = {
     "moerank.mofsrank.objectives": "Objective Candidates Features Error Cost Risk Guarantee",
     "moerank.evolution": "search make_algorithm SearchResult Generation Memo BitSearch Staircase SparseEA DAEA "
     "PRDH MFFS AdaptiveBitFlip",
-    "moerank.statistics": "compare_paired PairedTest holm friedman RankTest p_not_within hypervolume",
-    "moerank.verdict": "Verdict judge",
+    "moerank.statistics": "compare_paired PairedTest holm friedman RankTest p_not_within Tail hypervolume",
+    "moerank.verdict": "Verdict judge compare Comparison",
     "moerank.rankers.model": "Model Forest",
     "moerank.selectors.best_subset": "BestSubset",
     "moerank.runs.problem": "Problem with_settings",

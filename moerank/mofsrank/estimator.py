@@ -440,6 +440,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         elif hasattr(self, "coef_"):  # from an earlier fit
             del self.coef_
         self.verdict_ = None
+        self._tail = objectives.tail_of(values, self.chosen_)
         if "validation" in values:
             validated = values["validation"]
             self.verdict_ = judge(
@@ -449,6 +450,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
                 self._scored_by.name,
                 can_differ=validated.can_differ,
                 weights=validated.weights,
+                tail=objectives.tail_of({"training": values["training"]}, self.chosen_),
                 level=LEVEL if self.final == "train" else level_of_each(validated.differences),
                 **self._fields_of_verdict(),
             )
@@ -459,8 +461,8 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         """Return the index of the chosen member, the decision on it and the reason; set `guarantee_`."""
         self.guarantee_ = None
         if "tests" in values:
-            differences = values["tests"].differences
-            guarantee = objectives.guaranteed_member(sizes, quality, differences, self.margin)
+            differences, n = values["tests"].weighed(objectives.tail_of(values, 0).heaviest)
+            guarantee = objectives.guaranteed_member(sizes, quality, differences, self.margin, n)
             self.guarantee_ = guarantee
             advice = guarantee.sentence(sizes, self._n_allowed, self._scored_by.name, self.margin)
             return guarantee.chosen, "use" if guarantee.shown else "keep", advice
@@ -569,6 +571,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             self._scored_by,
             self._scores(table),
             self._reference.scores(table)[:, 0],
+            tail=self._tail,
             **self._fields_of_verdict(),
         )
 

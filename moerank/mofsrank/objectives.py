@@ -488,12 +488,27 @@ class Measured(NamedTuple):
     can_differ: Mask
     weights: Vector | None = None  # of the queries
 
+    def weighed(self, heaviest: float = 0.0) -> tuple[Matrix, float]:
+        """Return member − reference on the queries that can differ, and their effective number, by `weigh`."""
+        differences = (self.members - self.reference[:, None])[self.can_differ]
+        weights = self.weights
+        if weights is not None:
+            weights = weights[self.can_differ] / weights.mean()
+        return statistics.weigh(differences, weights, heaviest)
+
     @property
     def differences(self) -> Matrix:
         """Member − reference, on the queries that can differ."""
-        return statistics.select_differing(
-            self.members - self.reference[:, None], self.can_differ, self.weights
-        )
+        return self.weighed()[0]
+
+
+def tail_of(values: Mapping[str, Measured], member: int) -> statistics.Tail:
+    """Return what the parts show of the differences of a member from the reference, those of training doubled."""
+    tail = statistics.Tail()
+    for part, measured in values.items():
+        factor = 2.0 if part == "training" else 1.0
+        tail = tail.joined(factor * measured.differences[:, member], measured.weights)
+    return tail
 
 
 def order_by_size(
@@ -648,7 +663,11 @@ def halves(validation: RankingData, seed: int) -> tuple[RankingData, RankingData
 
 
 def guaranteed_member(
-    sizes: Integers, ordering: Vector, differences: Matrix, margin: float
+    sizes: Integers,
+    ordering: Vector,
+    differences: Matrix,
+    margin: float,
+    n_effective: float | None = None,
 ) -> Guarantee:
     """Choose the smallest member that passes the test that it loses less than the margin against all features.
 
@@ -665,6 +684,8 @@ def guaranteed_member(
         Metric of the member minus that of all features, on the queries of the tests that can differ.
     margin : float
         Positive.
+    n_effective : float, optional
+        The effective number of queries, see `moerank.statistics.weigh`; by default their number.
 
     References
     ----------
@@ -680,9 +701,11 @@ def guaranteed_member(
     order = np.lexsort((-ordering, sizes))
     best_before = np.maximum.accumulate(np.concatenate([[-np.inf], ordering[order][:-1]]))
     order = order[ordering[order] > best_before][::-1]
-    accepted = list(
-        takewhile(lambda member: statistics.shown_above(differences[:, member], -margin), order)
-    )
+
+    def is_safe(member: int) -> bool:
+        return statistics.shown_above(differences[:, member], -margin, n_effective)
+
+    accepted = list(takewhile(is_safe, order))
     member = int(accepted[-1] if accepted else order[0])
-    loss = statistics.largest_loss(differences[:, member])
+    loss = statistics.largest_loss(differences[:, member], n_effective)
     return Guarantee(member, bool(accepted), len(accepted) < len(order), loss, len(differences))

@@ -89,7 +89,7 @@ def test_a_loss_has_its_own_exit_code_and_line(stored, command, tmp_path):
     assert command(*asked, "--fail-on", "gain").exit_code == 0
     wrong = command(*asked, "--fail-on", "lost")
     assert wrong.exit_code == 2
-    assert "--fail-on must be one of 'loss', 'gain', 'none', not 'lost'" in wrong.stderr
+    assert "--fail-on must be one of 'loss', 'gain', 'likely loss', 'likely gain', 'none', not 'lost'" in wrong.stderr
     same = command("judge", good, "new.csv", "--label", "bought", "--query", "session", "--against", good, "--json")
     assert json.loads(same.stdout)["difference"] == 0
 
