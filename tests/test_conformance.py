@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.odd_data import ODD, REFUSALS, odd_data
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -281,6 +283,22 @@ def test_odd_data_are_ranked_by_finite_numbers_or_refused_in_a_sentence(name, od
     assert scores.shape == (data.n_documents,)
     assert np.isfinite(scores).all()
     assert np.isfinite(getattr(estimator, "coef_", 0.0)).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*scale")
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in SEARCHES])
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 99), st.sampled_from(["none", "query", "minmax", "standard"]), *2 * [st.floats(-300, 300)])
+@example(0, "standard", -25.0, -2.0)  # neighbours among the scaled values are neighbours among all doubles
+def test_values_of_every_magnitude_train_a_solver_however_they_are_scaled(name, seed, scaling, low, high):
+    rng = np.random.default_rng(seed)
+    X = rng.random((60, 2))
+    y = np.digitize(X[:, 1] + 0.3 * rng.random(60), [0.5, 0.9])
+    powers = rng.uniform(min(low, high), max(low, high), 60)
+    X[:, 0] = 10.0 ** (powers.clip(max=0) if scaling == "none" else powers)
+    raw = RankingData(X, y, np.arange(60) // 20)
+    data = fit_scaling(raw, scaling).apply(raw)
+    assert np.isfinite(made(name).fit(data, validation=data).predict(data)).all()
 
 
 @pytest.mark.parametrize("name", NAMES)

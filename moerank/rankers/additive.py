@@ -190,7 +190,7 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         if not len(v):
             raise ValueError(
                 f"{train.name}: no feature has two values that differ in single precision; "
-                "scale them"
+                "shift or multiply the raw values"
             )
         squares = sum(v[i:j] @ gram[i:j, i:j] @ v[i:j] for i, j in pairwise(bins.first_step))
         trace = np.trace(gram)

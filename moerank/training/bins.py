@@ -61,10 +61,8 @@ def thresholds(column: ArrayLike, n_bins: int, single_values: ArrayLike | None =
     single_values = (
         in_single(ordered, UNSCALED) if single_values is None else np.sort(single_values)
     )
-    is_last = np.append(
-        (ordered[1:] != ordered[:-1]) & (single_values[1:] != single_values[:-1]), False
-    )
-    candidates = np.flatnonzero(is_last)  # of the documents on the left of each possible threshold
+    low, high = np.maximum(ordered, single_values), np.minimum(ordered, single_values)
+    candidates = np.flatnonzero(low[:-1] < high[1:])  # documents on the left of a threshold
     if len(candidates) > n_bins:
         targets = (
             np.ceil(len(ordered) * np.arange(1, n_bins + 1) / (n_bins + 1)).astype(np.int64) - 1
@@ -79,13 +77,16 @@ def middles(values: Floats, single_values: Floats) -> Vector:
     """Return the middle of each pair of values, shape (2, n); it separates them in single precision, too.
 
     The values differ in single precision. The middle is a number of single precision where one is between them, so that
-    rounding does not change it.
+    rounding does not change it. Where none is, all numbers that round to the lower value are at most the middle, and
+    those that round to the upper one are above it: values keep their side in whichever precision they come.
     """
     low = np.maximum(values[0], single_values[0], dtype=np.float64)
     high = np.minimum(values[1], single_values[1], dtype=np.float64)
     middle = low + (high - low) / 2
     rounded = middle.astype(np.float32).astype(np.float64)
-    return np.where((low <= rounded) & (rounded < high), rounded, middle)
+    is_above = np.maximum(middle, rounded) >= high
+    middle = np.where(is_above, np.nextafter(middle, low), middle)
+    return np.where((low < rounded) & (rounded < high), rounded, middle)
 
 
 def in_single(X: Floats, scaling: Scaling) -> Floats:

@@ -84,6 +84,15 @@ def test_values_that_single_precision_does_not_tell_apart_are_never_parted(ranke
     assert not deployable(trained(ranker, X - [0, 1.7e9, 0], normalize), "moerank", {}).precision_remarks
 
 
+@pytest.mark.parametrize("normalize", SCALINGS)
+@pytest.mark.parametrize("ranker", RANKERS, ids=repr)
+def test_a_model_of_a_table_in_single_precision_scores_the_same_documents_alike_in_double(ranker, normalize):
+    X = 80_000 + np.random.default_rng(0).integers(1, 200, (300, 3)) / 100
+    rounded = X.astype(np.float32)
+    model = trained(ranker, rounded, normalize)
+    np.testing.assert_array_equal(model.scores(X), model.scores(rounded))
+
+
 def test_a_threshold_lies_between_values_whatever_part_of_the_data_a_tree_is_shown():
     X = np.random.default_rng(0).random((300, 3)).round(2)
     model = trained(BaggedLambdaMART(n_bags=3, n_trees=15, random_state=0), X)

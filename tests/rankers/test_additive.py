@@ -244,7 +244,7 @@ def test_tuning_takes_the_best_of_the_grid_by_the_mean_of_three_neighbours(noisy
 
 def test_values_alike_in_single_precision_have_no_grid(noisy_data):
     same = RankingData(noisy_data.X + 2.0**60, noisy_data.y, noisy_data.qid)
-    with pytest.raises(ValueError, match="no feature has two values that differ in single precision; scale"):
+    with pytest.raises(ValueError, match="no feature has two values that differ in single precision; shift"):
         AdditiveRLS().tune(same, same)
 
 

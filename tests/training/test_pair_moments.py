@@ -4,11 +4,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from moerank.data import RankingData, make_planted
+from moerank.data import RankingData, fit_scaling, make_planted
 from moerank.mofsrank import FeatureSelection
 from moerank.rankers import RankRLS
 from moerank.training import pair_moments
@@ -129,6 +129,39 @@ def test_thresholds_divide_values_and_their_roundings_alike(column, n_bins):
     assert len(np.unique(code)) == len(cuts) + 1, "no bin is empty"
     far = np.append(cuts[:1] - 1, cuts) if len(cuts) else cuts
     assert np.isfinite(far).all()
+
+
+MAGNITUDES = st.one_of(
+    st.floats(-300, 300).map(lambda power: 10.0**power),
+    st.floats(-25, -2).map(lambda power: 10.0**power),
+    st.floats(1.0, 1.0 + 1e-14),
+)
+
+
+@pytest.mark.parametrize("scaling", ["query", "minmax", "standard"])
+@given(arrays(np.float64, st.integers(1, 60), elements=MAGNITUDES), st.integers(0, 60), st.integers(1, 20))
+@example(10.0 ** np.random.default_rng(0).uniform(-25, -2, 60), 0, 16)
+def test_no_bin_of_scaled_values_is_empty(scaling, column, n_negative, n_bins):
+    column[:n_negative] *= -1
+    raw = RankingData(column[:, None], np.zeros(len(column), int), np.zeros(len(column), int))
+    data = fit_scaling(raw, scaling).apply(raw)
+    bins = Bins.of(data, n_bins)
+    assert (np.diff(bins.thresholds[0]) > 0).all()
+    assert len(np.unique(bins.codes(data))) == len(bins.thresholds[0]) + 1
+
+
+DENSE = st.one_of(
+    st.integers(1, 200).map(lambda digits: 8 + digits * 1e-6),
+    st.integers(2**24, 2**24 + 40).map(float),  # some lie in the middle between numbers of single precision
+    st.floats(-1e30, 1e30),
+)
+
+
+@given(arrays(np.float64, st.integers(1, 60), elements=DENSE), st.integers(1, 60))
+def test_numbers_are_in_the_bins_of_what_they_round_to(column, n_bins):
+    rounded = column.astype(np.float32)
+    cuts = thresholds(rounded, n_bins)
+    np.testing.assert_array_equal(np.searchsorted(cuts, column), np.searchsorted(cuts, rounded.astype(float)))
 
 
 def test_thresholds_stand_in_the_middle_at_equal_counts():
