@@ -46,8 +46,8 @@ MODULES = {
 MEMBERS = property, cached_property, classmethod, staticmethod, FunctionType
 """Types of the members of a class that its page describes."""
 
-INTERNAL = """remember without_cache label_runs query_blocks require_moderate_values require_pairs weighted
-judge_of_instances grid_of_bins stopped staged_scores with_middle_thresholds keeps_limits worst measure check
+INTERNAL = """remember without_cache label_runs query_blocks require_moderate_values require_pairs require_costs
+weighted judge_of_instances grid_of_bins stopped staged_scores with_middle_thresholds keeps_limits worst measure check
 check_objectives given eval_rows starting_strings most_accurate summed located_in load_limited_fold with_backend
 search_settings published_value configuration files folders with_rival"""
 """Methods that other classes of the package call, and nobody else."""

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moerank.checks import unknown
+from moerank.checks import check_choice, unknown
 from moerank.data.inputs import checked_numbers
 
 # Share of `max_cost` by which a sum of costs may exceed it: sums in another order differ in their last bits.
@@ -29,7 +29,7 @@ class FeatureCosts:
     names : tuple, length n_groups
         The names of the groups.
     numbers : dict of str to ndarray of float64, shape (n_features,)
-        Further numbers of each feature by their name, such as latencies, for objectives of one's own.
+        Further numbers of each feature by their name, such as latencies, for further objectives.
 
     Examples
     --------
@@ -100,31 +100,23 @@ class FeatureCosts:
         """The cost of all features."""
         return float(self.sums(np.ones((1, len(self)), np.bool_))[0])
 
-    def sums(self, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the cost of each set of features, shape (n_sets,), for the rows of `masks` (n_sets, n_features).
+    def sums(self, masks: NDArray[np.bool_], number: str = "cost") -> NDArray[np.float64]:
+        """Return the sum of a number over each set of features, shape (n_sets,), or the costs of the sets.
 
-        Sums are rounded to 12 significant digits, so that equal costs compare as equal, whatever they are sums of.
-        O(n_sets · n_features).
+        The sets are the rows of `masks` (n_sets, n_features). Sums are rounded to 12 significant digits, so that equal
+        costs compare as equal, whatever they are sums of. A ValueError for an unknown number. O(n_sets · n_features).
         """
-        costs = np.where(masks, self.own, 0.0).sum(axis=1)
-        for index, shared in enumerate(self.shared):
-            costs += shared * masks[:, self.group == index].any(axis=1)
-        return np.array([float(f"{cost:.12g}") for cost in costs])
+        numbers = {**self.numbers, "cost": self.own}
+        check_choice(numbers, number=number)
+        sums = np.where(masks, numbers[number], 0.0).sum(axis=1)
+        for index, shared in enumerate(self.shared if number == "cost" else ()):
+            sums += shared * masks[:, self.group == index].any(axis=1)
+        return np.array([float(f"{total:.12g}") for total in sums])
 
     def of_features(self, mask: NDArray[np.bool_]) -> Self:
         """Return the costs of the features in `mask`, shape (n_features,)."""
         numbers = {name: values[mask] for name, values in self.numbers.items()}
         return replace(self, own=self.own[mask], group=self.group[mask], numbers=numbers)
-
-
-def known_costs(costs: FeatureCosts | None, name: str, what: str) -> FeatureCosts:
-    """Return the costs of the data called `name`; raise a ValueError if `what` needs them and there are none."""
-    if costs is None:
-        remedy = (
-            "give RankingData(…, costs=…) or Limits(costs=…), or [features] table in a problem file"
-        )
-        raise ValueError(f"{name}: {what} needs to know what the features cost: {remedy}")
-    return costs
 
 
 def _checked(name: str, values: ArrayLike, size: int, minimum: float = 0) -> NDArray[np.float64]:

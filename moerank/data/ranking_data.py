@@ -433,6 +433,16 @@ class RankingData:
             )
         return checked
 
+    def require_costs(self, what: str) -> FeatureCosts:
+        """Return the costs; raise a ValueError if there are none, which `what` needs."""
+        if self.costs is None:
+            remedy = (
+                "give RankingData(…, costs=…) or Limits(costs=…), "
+                "or [features] table in a problem file"
+            )
+            raise ValueError(f"{self.name}: {what} needs to know what the features cost: {remedy}")
+        return self.costs
+
     def scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
         """Return the same documents with scaled features; see `fit_scaling`.
 

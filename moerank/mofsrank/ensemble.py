@@ -40,7 +40,7 @@ class Ensemble(Stage):
     coefs : array-like, shape (n_members, n_features), or LinearPopulation or TablePopulation
         The rankers of the front, or their weights, 0 for features that a ranker does not use. For additive rankers
         r_k(j) is the table of a feature.
-    metric, objectives, limits, workers
+    metric, objectives, limits, table, workers
         See `FeatureSelection`. An included feature counts, and costs, even if its weight is 0.
     settings : EnsembleSettings, optional
         Probabilities of crossover and mutation, and what follows; each setting can also be a keyword argument. With
@@ -87,6 +87,7 @@ class Ensemble(Stage):
         limits: Limits = UNLIMITED,
         by_group: bool = False,
         backend: FitnessBackend | None = None,
+        table: RankingData | None = None,
         workers: int = 1,
         **keywords: Any,
     ) -> None:
@@ -115,6 +116,7 @@ class Ensemble(Stage):
             objectives,
             settings,
             workers,
+            table=table,
             n_counted=n_counted,
             xl=0.0,
             xu=1.0,

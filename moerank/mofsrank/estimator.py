@@ -630,6 +630,7 @@ class StagedSearch:
             objectives=settings.objectives,
             limits=settings.limits,
             adaptive=settings.adaptive_mutation and not is_sparse(settings.algorithm),
+            table=self.table,
             workers=settings.workers,
         )
         archive = self._search("feature_selection", stage)
@@ -650,6 +651,7 @@ class StagedSearch:
             limits=settings.limits,
             by_group=settings.feature_selection.by_group,
             backend=settings.backend,
+            table=self.table,
             workers=settings.workers,
         )
         archive = Archive()
@@ -665,7 +667,6 @@ class StagedSearch:
         settings = self.settings
         algorithm, termination = search_arguments(name, stage, settings.algorithm)
         sequence = np.random.SeedSequence(settings.random_state, spawn_key=(STAGES.index(name),))
-        stage.table_names = self.table.table_names
         if settings.client is not None:
             stage.slices = Slices(settings.client, stage)
         memo = None

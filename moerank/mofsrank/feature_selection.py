@@ -70,6 +70,8 @@ class FeatureSelection(Stage):
     adaptive : bool, default True
         Adaptive mutation, equations (3)–(6): important features are added, redundant ones are removed. False is the
         plain bit flip.
+    table : RankingData, optional
+        The table that `train` has some columns of, if objectives refer to its columns.
 
     Notes
     -----
@@ -107,6 +109,7 @@ class FeatureSelection(Stage):
         objectives: Sequence[ObjectiveLike] = FRONT,
         limits: Limits | Mapping[str, object] = UNLIMITED,
         adaptive: bool = True,
+        table: RankingData | None = None,
         workers: int = 1,
         **keywords: Any,
     ) -> None:
@@ -129,6 +132,7 @@ class FeatureSelection(Stage):
             objectives,
             settings,
             workers,
+            table=table,
             n_counted=n_features,
             vtype=bool,
         )

@@ -10,7 +10,7 @@ from pymoo.core.repair import NoRepair, Repair
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters
 from moerank.data import FeatureCosts, RankingData
-from moerank.data.costs import ROUNDING, known_costs
+from moerank.data.costs import ROUNDING
 from moerank.data.inputs import column_mask, in_column_order
 from moerank.mofsrank.settings import Limits, LimitsSection
 
@@ -53,7 +53,7 @@ class FeatureStrings:
         costs = FeatureCosts.of(np.zeros(data.n_features))
         max_cost = np.inf
         if limits.max_cost is not None:
-            costs = known_costs(data.costs, data.name, "max_cost")
+            costs = data.require_costs("max_cost")
             max_cost = limits.max_cost * (1 + ROUNDING)
         self._costs_of_bits = self._of_bits(np.where(self.allowed, costs.own, 0.0))
         self._group = np.full(self.n_bits, -1)

@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from moerank import rankers, statistics
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_not_negative, unknown
-from moerank.data import FeatureCosts, RankingData
-from moerank.data.costs import ROUNDING, known_costs
+from moerank.data import RankingData
+from moerank.data.costs import ROUNDING
 from moerank.data.folds import of_queries
 from moerank.data.inputs import column_of
 from moerank.identity import digest
@@ -70,7 +70,7 @@ class Objective(ABC):
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """Return the smallest and largest possible value, for strings of `n_var` entries.
 
-        `data` have the features of the search, or all features of a table; find them by name.
+        `data` are your table; those of a problem file lack the features that it excludes, so find features by name.
         Hypervolumes are shares of the box between them. Empty or infeasible individuals score the upper bound plus one,
         so a stage refuses values outside the bounds.
         """
@@ -89,7 +89,7 @@ class Candidates:
     """Rankers on a data set, for objectives; each quantity is measured when it is first read.
 
     A search leaves out features that no ranker may use or that change none. Objectives see the columns of your table
-    nevertheless: `uses`, `feature_mask` and `population` are about all of its features.
+    nevertheless: `uses`, `sums`, `feature_mask` and `population` are about all of its features.
 
     Parameters
     ----------
@@ -106,6 +106,8 @@ class Candidates:
         The backend of the rankers, for objectives that train another ranker with it, such as "risk".
     table_names : tuple of str
         Names of the features of your table.
+    allowed : ndarray of bool, shape (n_features,), optional
+        The features of `data` that limits do not exclude; by default all.
     workers : int, default 1
         Threads that measure the rankers.
     """
@@ -118,6 +120,7 @@ class Candidates:
     n_pairs: Integers | None = None
     backend: rankers.FitnessBackend | None = None
     table_names: tuple[str, ...]
+    allowed: Mask | None = None
     workers: int = 1
 
     def __len__(self) -> int:
@@ -133,6 +136,17 @@ class Candidates:
         """
         columns = [column_of(feature, self.table_names, "uses") for feature in features]
         return self.feature_mask[:, columns]
+
+    def sums(self, number: str) -> Vector:
+        """Return the sum of a number over the features of each candidate, shape (n_candidates,).
+
+        Parameters
+        ----------
+        number : str
+            A column of the table of costs, such as "latency"; in the sum of "cost" groups are paid once. A ValueError
+            names one that does not exist.
+        """
+        return self.data.require_costs(f'the objective "{number}"').sums(self._feature_mask, number)
 
     @property
     def _columns(self) -> Mask:
@@ -159,6 +173,21 @@ class Candidates:
         """Return the metric of each query, shape (n_queries, n_candidates)."""
         return values_of(self.data, self.metric, self._population, workers=self.workers)
 
+    @property
+    def reference(self) -> Vector:
+        """The metric of each query, shape (n_queries,), for the backend trained on all features that are allowed."""
+        data, metric, backend = self.data, self.metric, self.backend
+        if backend is None:
+            raise ValueError(
+                "an objective needs a backend to compare with, or Risk(baseline=scores)"
+            )
+        if self.allowed is not None:
+            data = data.with_features(self.allowed)
+        return data.remember(
+            ("reference", metric, digest(backend)),
+            lambda: values_of(data, metric, rankers.train_population(backend, data))[:, 0],
+        )
+
 
 class Features(Objective):
     """Number of features."""
@@ -168,7 +197,7 @@ class Features(Objective):
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         """See `Objective`."""
-        return np.count_nonzero(candidates._feature_mask, axis=1)
+        return np.count_nonzero(candidates.feature_mask, axis=1)
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """See `Objective`."""
@@ -219,14 +248,11 @@ class Cost(Objective):
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         """See `Objective`."""
-        return self._of(candidates.data).sums(candidates._feature_mask)
+        return candidates.sums("cost")
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """See `Objective`."""
-        return 0.0, self._of(data).total
-
-    def _of(self, data: RankingData) -> FeatureCosts:
-        return known_costs(data.costs, data.name, 'the objective "cost"')
+        return 0.0, data.require_costs('the objective "cost"').total
 
 
 class Risk(Objective):
@@ -241,7 +267,7 @@ class Risk(Objective):
         Extra weight of a loss, ≥ 0.
     baseline : array-like, shape (n_documents,), optional
         Scores of the baseline, for example of the ranker in use today; by default those of the backend trained on all
-        features.
+        features that limits allow.
 
     References
     ----------
@@ -258,26 +284,17 @@ class Risk(Objective):
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         """Compare each candidate with the baseline."""
-        d = candidates.per_query - self._baseline(candidates)[:, None]
+        if self.baseline is None:
+            baseline = candidates.reference
+        else:
+            data = candidates.data
+            baseline = data.weighted(candidates.metric.per_query(data, self.baseline))
+        d = candidates.per_query - baseline[:, None]
         return np.where(d > 0, -d, -(1.0 + self.a) * d).mean(axis=0)
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """Return the values of a gain or a loss of 1 in every query."""
         return -1.0, 1.0 + self.a
-
-    def _baseline(self, candidates: Candidates) -> Vector:
-        """Return the metric of the baseline on each query, remembered with the data."""
-        data, metric, backend = candidates.data, candidates.metric, candidates.backend
-        if self.baseline is not None:
-            return data.weighted(metric.per_query(data, self.baseline))
-        if backend is None:
-            raise ValueError(
-                'the objective "risk" needs a backend to compare with, or Risk(baseline=scores)'
-            )
-        key = ("risk baseline", metric, digest(backend))
-        return data.remember(
-            key, lambda: values_of(data, metric, rankers.train_population(backend, data))[:, 0]
-        )
 
     def __repr__(self) -> str:
         baseline = "" if self.baseline is None else f", baseline={digest(self.baseline)}"

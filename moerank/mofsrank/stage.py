@@ -33,8 +33,9 @@ class Stage(Problem):  # type: ignore[misc]
     A subclass trains the rankers of the strings (`_candidates`) and gives the operators that suit them (`operators`).
     `settings` has the probabilities of the operators and what else the stage needs; keywords of a stage are shorthand
     for it. `workers` threads share a batch; the objective values are the same to the bit for any number. With `slices`
-    a cluster measures the batches. `n_counted` is the largest count of an objective, by default `n_var`. `variables`
-    are passed on to pymoo, such as ``vtype`` or bounds.
+    a cluster measures the batches. Objectives refer to the columns of `table`, by default of `train`. `n_counted` is
+    the largest count of an objective, by default `n_var`. `variables` are passed on to pymoo, such as ``vtype`` or
+    bounds.
     """
 
     def __init__(
@@ -47,19 +48,21 @@ class Stage(Problem):  # type: ignore[misc]
         settings: StageSettings,
         workers: int,
         *,
+        table: RankingData | None = None,
         n_counted: int | None = None,
         **variables: object,
     ) -> None:
         check_at_least(1, workers=workers)
         self.settings = settings
         self.train = train
-        self.table_names = train.table_names  # of the user, to which objectives refer
         self.backend: Any = backend  # None in an Ensemble alone
         self.metric = metric or NDCG(10)
         self.objectives = read_objectives(objectives)
         super().__init__(n_var=n_var, n_obj=len(self.objectives), requires_kwargs=True, **variables)
         self.workers = cap_workers(workers)
-        bounds = [bounds_of(entry, train, n_counted or n_var) for entry in self.objectives]
+        table = table or train
+        self.table_names = table.table_names
+        bounds = [bounds_of(entry, table, n_counted or n_var) for entry in self.objectives]
         self.bounds_of_objectives = np.array(bounds, np.float64).T
         self._cached: dict[bytes, Vector] = {}
         self.slices: Slices | None = None
@@ -171,6 +174,7 @@ class Stage(Problem):  # type: ignore[misc]
             rankers,
             backend=self.backend,
             table_names=self.table_names,
+            allowed=None if self.strings is None else self.strings.allowed,
             workers=self.workers,
             **measured,
         )

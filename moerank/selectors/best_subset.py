@@ -8,7 +8,7 @@ import numpy as np
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import Count, NotNegative, Positive, check_room
 from moerank.data import FeatureCosts, RankingData
-from moerank.data.costs import ROUNDING, known_costs
+from moerank.data.costs import ROUNDING
 from moerank.data.inputs import column_mask, listed
 from moerank.kernels.algebra import plus_ridge, ridge_subsets
 from moerank.kernels.subset_tree import TOLERANCE, Incumbents, Tree, Units, grow_tree, room_for
@@ -224,7 +224,7 @@ class BestSubset(Selection, LinearRanker):
     def _units(self, train: RankingData, allowed: Integers) -> tuple[Integers, Units]:
         """Return the allowed features unit by unit, and the units."""
         if self.max_cost is not None:
-            known_costs(train.costs, train.name, "max_cost")
+            train.require_costs("max_cost")
         costs = train.costs or FeatureCosts.of(np.zeros(train.n_features))
         group, alone = costs.group[allowed], len(costs.shared) + np.arange(len(allowed))
         unit = np.where((group >= 0) & self.by_group, group, alone)

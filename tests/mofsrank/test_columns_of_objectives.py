@@ -43,17 +43,35 @@ class ByMask(AtQueryTime):
         return candidates.feature_mask[:, list(self.online)].sum(axis=1)
 
 
+class Latency(Objective):
+    """The sum of a number of the table of costs, with a bound for each feature of the table."""
+
+    name, title = "latency", "Latency, ms"
+
+    def values(self, candidates):
+        return candidates.sums("latency")
+
+    def bounds(self, data, n_var):
+        return 0, sum(latency_of(name) for name in data.feature_names)
+
+
+def latency_of(name):
+    return 2.0 ** NAMES.index(name)
+
+
 def objectives_of(names):
     """All objectives of feature strings: those of the package, and one of a user's by names, columns and mask."""
     columns = [names.index(name) for name in ONLINE]
-    own = AtQueryTime("named", ONLINE), AtQueryTime("numbered", columns), ByMask("masked", columns)
+    own = AtQueryTime("named", ONLINE), AtQueryTime("numbered", columns), ByMask("masked", columns), Latency()
     return (*(name for name in OBJECTIVES if name != "pairs"), *own)
 
 
 def fold_of(names, flat=()):
     """A fold with these columns, in this order; those of `flat` are constant."""
     columns = [NAMES.index(name) for name in names]
-    prices = FeatureCosts.of([1.0 + column for column in columns], [GROUPS.get(name) for name in names], {"text": 8.0})
+    numbers = {"latency": list(map(latency_of, names))}
+    own, groups = [1.0 + column for column in columns], list(map(GROUPS.get, names))
+    prices = FeatureCosts.of(own, groups, {"text": 8.0}, numbers)
     fold = load_planted_fold(1, n_queries=24, n_documents=8, n_relevant=3, n_redundant=2, n_noise=1)
     tables = [np.where(np.isin(names, flat), 1.0, part.X[:, columns]) for part in fold]
     return tuple(RankingData(X, part.y, part.qid, names, costs=prices) for X, part in zip(tables, fold, strict=True))
@@ -122,6 +140,16 @@ def test_objectives_mean_the_columns_of_the_users_table(case, members_of):
             continue
         mask = np.isin(reference.feature_names, used)
         expected = dict(zip(measured, stage.evaluate(mask[None])[0], strict=True))
-        if members_of is members_of_stage:  # it may select constant columns, and its baseline has all columns
-            expected |= {name: measured[name] for name in ("features", "cost", "risk")}
+        if members_of is members_of_stage:  # it may select constant columns
+            expected |= {name: measured[name] for name in ("features", "cost", "latency")}
         assert measured == pytest.approx(expected, abs=1e-9), used
+
+
+@pytest.mark.parametrize("members_of", [members_of_search, members_of_stage])
+def test_bounds_are_those_of_the_users_table(members_of, monkeypatch):
+    tables = []
+    monkeypatch.setattr(Latency, "bounds", lambda self, data, n_var: (tables.append(data.feature_names), (0, 63))[1])
+    members_of(fold_of(NAMES, flat=("a",)), {"exclude": ("c",)})
+    assert len(tables) > 0 and set(tables) == {NAMES}
+    with pytest.raises(ValueError, match="number must be one of 'latency', 'cost', not 'lateness'"):
+        fold_of(NAMES)[0].costs.sums(np.ones((1, 6), bool), "lateness")
