@@ -45,7 +45,7 @@ from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import IndexDataCacheFile, NullCache
 from numba.core.compiler import CompileResult
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.registry import CPUDispatcher
+from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.sigutils import normalize_signature
 from platformdirs import user_cache_path
 
@@ -172,11 +172,13 @@ def read_only(array: A) -> A:
 
 
 def is_on_disk(function: Callable[..., object], types: object = None) -> bool:
-    """Return whether code of a kernel for the types of a call is on disk; without `types`, for any."""
+    """Return whether code of a kernel for this processor and the types of a call is on disk; for any if None."""
+    processor = cpu_target.target_context.codegen().magic_tuple()
     for files in function._cache.files:  # type: ignore[attr-defined]
         with suppress(OSError, *DAMAGED):
-            if any(types in (None, signature) for signature, _ in files._load_index()):
-                return True
+            for signature, target in files._load_index():
+                if types in (None, signature) and target == processor:
+                    return True
     return False
 
 

@@ -28,6 +28,7 @@ from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Archive, make_algorithm,
 from moerank.files import replace_file
 from moerank.identity import identify
 from moerank.mofsrank import FeatureSelection
+from moerank.mofsrank.stage import Stage
 from moerank.rankers import RankRLS, varying_in_queries
 from moerank.runs.problem import load_problem
 from moerank.runs.result import Stored
@@ -133,7 +134,7 @@ class TimedArchive(Archive):
     @property
     def n_trained(self) -> int:
         """Rankers that were trained; for problems that do not count them, the evaluations."""
-        return int(getattr(self.problem, "n_trained", self.n_evaluations))
+        return self.problem.n_trained if isinstance(self.problem, Stage) else self.n_evaluations
 
     def add(self, X: Sequence[Array] | Array, F: Array, *, n_bits: int | None = None) -> None:
         """Add individuals; see `Archive`."""

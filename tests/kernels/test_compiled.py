@@ -373,6 +373,11 @@ assert all(is_on_disk(compiled._kernel(name)) for name, _, _ in entries)
     }
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+    # On another processor.
+    elsewhere = environment | {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    code = "from moerank.kernels import algebra, compiled; print(compiled.is_on_disk(algebra.dot))"
+    found = subprocess.check_output([sys.executable, "-c", code], cwd=tmp_path, env=elsewhere, text=True)
+    assert found == "False\n"
 
 
 @pytest.mark.parametrize("how", ["import multiprocessing.spawn as s; s.set_executable('/nowhere/python')", "limit()"])
