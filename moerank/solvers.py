@@ -146,7 +146,7 @@ def make_backend(name: str, **parameters: Any) -> Any:
     >>> make_backend("mofsrank")
     Traceback (most recent call last):
         ...
-    ValueError: mofsrank cannot serve as a fitness backend; choose one of fsmrank, ranksvm-primal, rankrls, additive
+    ValueError: mofsrank cannot serve as a fitness backend; choose one of fsmrank, ranksvm-primal, ...
     """
     return find_backend(name, parameters).make(**parameters)
 
@@ -527,6 +527,17 @@ _ADDITIVE: Parameters = {
     "tune": True,
     "instance_selection": False,
 }
+
+PROMINENT = (
+    "mofsrank",
+    "mofsrank-paper",
+    "fsmrank",
+    "rankrls",
+    "ranksvm-primal",
+    "lambdamart",
+    "gas-e",
+)
+"""Solvers whose colours in figures differ from each other."""
 
 _OWN = (
     _mofs_rank("mofsrank", fixed={}),

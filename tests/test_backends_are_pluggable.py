@@ -12,7 +12,7 @@ from moerank.mofsrank import FeatureSelection, InstanceSelection
 from moerank.solvers import solvers
 
 PROJECT = Path(__file__).resolve().parents[1]
-ROOMS = ("mofsrank", "exports", "runs", "figures", "reports", "cli")
+ROOMS = ("mofsrank", "exports", "runs", "studies", "figures", "reports", "cli")
 BACKENDS = {"RankRLS", "RankSVM", "FSMRank", "AdditiveRLS", "LambdaMART", "RankerAdapter", "Trainer"}
 BACKENDS |= {"LinearPopulation", "TablePopulation", "FittedPopulation"}
 
@@ -32,8 +32,10 @@ def test_no_room_above_the_rankers_asks_for_the_class_or_the_name_of_a_backend()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             asks = isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass", "type")
             asks |= isinstance(node, ast.Compare)
+            lists = isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict)
+            classes = BACKENDS & set(re.findall(r"\w+", ast.unparse(node)))
             texts = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
-            if asks and (BACKENDS & set(re.findall(r"\w+", ast.unparse(node))) or NAMES & texts):
+            if (asks and classes) or ((asks or lists) and NAMES & texts):
                 places.append(f"{path}:{node.lineno}: {ast.unparse(node)}")
     assert places == []
 

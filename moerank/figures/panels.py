@@ -29,7 +29,7 @@ from moerank.figures.style import (
 )
 from moerank.mofsrank.objectives import known_objectives
 from moerank.runs.result import Result
-from moerank.solvers import FAMILIES
+from moerank.solvers import FAMILIES, PROMINENT
 from moerank.solvers import solvers as solver_table
 from moerank.statistics import LEVEL, holm, signed_rank_p
 from moerank.studies.results import NoResultsError, Results, by_validation
@@ -47,16 +47,7 @@ DASHES: tuple[LineStyleType, ...] = (
 FAINT = "0.8"
 
 
-# Solvers, and searches by name, whose colours differ from each other.
-PROMINENT = (
-    "mofsrank",
-    "mofsrank-paper",
-    "fsmrank",
-    "rankrls",
-    "ranksvm-primal",
-    "lambdamart",
-    "gas-e",
-)
+# Searches whose colours differ from each other.
 SEARCHES = ("staircase", "nsga2", "daea", "sparseea", "prdh", "mffs", "moead")
 
 # Looks that differ without colour.

@@ -26,7 +26,7 @@ class Report:
     ----------
     study : Study
     reference : str, optional
-        Label of a solver; by default the first one of `moerank.studies.results.REFERENCES`.
+        Label of a solver; by default that of `moerank.studies.results.default_reference`.
     metrics : sequence of str, default ()
         Metrics of the results tables instead of those of the study: any of NDCG@1 to 10, P@1 to 10, MAP and MeanNDCG.
 

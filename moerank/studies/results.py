@@ -15,6 +15,7 @@ from moerank.arrays import Integers, Vector
 from moerank.checks import check_choice, unknown
 from moerank.files import Json
 from moerank.runs.result import Result, columns_of
+from moerank.solvers import solvers as solver_table
 
 # The results of a solver on a problem by fold, one for each seed.
 Runs: TypeAlias = dict[int, list[Result]]
@@ -423,13 +424,12 @@ def compare_runs(values: pd.Series, solver: str, reference: str) -> statistics.P
     return statistics.compare_paired(means, np.zeros(len(means)))
 
 
-# Default references in order of preference.
-REFERENCES = ("all features", "ranksvm-primal", "rankrls", "fsmrank")
-
-
 def default_reference(results: Results) -> str:
-    """Return the solver with which others are compared by default."""
-    return next((name for name in REFERENCES if name in results.solvers), results.solvers[0])
+    """Return the solver with which others are compared by default: all features, a backend, or the first one."""
+    backends = [entry for entry in solver_table().values() if entry.backend]
+    backends.sort(key=lambda entry: entry.selects)
+    names = ["all features", *(entry.name for entry in backends), *results.solvers]
+    return next(name for name in names if name in results.solvers)
 
 
 def against_reference(results: Results, reference: str, metric: str) -> pd.DataFrame:
