@@ -16,7 +16,6 @@ from moerank.figures import RUN_FIGURES
 from moerank.solvers import find_backend, solver_entry
 
 if TYPE_CHECKING:
-    from moerank.data import RankingData
     from moerank.runs.problem import Problem
     from moerank.runs.result import Result
     from moerank.runs.solver import NamedSolver
@@ -98,7 +97,6 @@ def run_command(
 
         task, method = _load(problem, options.read_settings(set_ or []), backend, solver)
         folds = options.fold_numbers(fold) or list(range(1, task.n_folds(data) + 1))
-        tests = _test_parts(task, folds, data) if trec else {}
         out, folders = _folders(out, _run_name(task, method, solver), folds, seed)
         _refuse_foreign({out, *folders.values()}, TREC if trec else ())
         compile_kernels([task.backend.name])
@@ -113,14 +111,13 @@ def run_command(
                 data,
                 resume=resume,
                 again=again,
+                trec=trec,
                 workers=evaluators,
                 progress=progress,
                 say=remark,
             )
 
         results = _run_and_draw(run, folders, dask or workers, is_printed=is_printed, table=table)
-        if trec:
-            _write_trec(results, tests, folders)
         _show(results, out, as_json=as_json, trec=trec)
 
 
@@ -188,26 +185,6 @@ def _run_and_draw(
 
             save_figure(RUN_FIGURES["front"].draw(result), folders[result.fold] / FRONT_FIGURE)
     return results
-
-
-def _test_parts(problem: Problem, folds: list[int], data: Path | None) -> dict[int, RankingData]:
-    """Return the test part of each fold after checking the names of its documents, before the work begins."""
-    from moerank.data.trec import document_keys
-
-    tests = {fold: problem.load_limited_fold(fold, data)[0][2] for fold in folds}
-    for test in tests.values():
-        document_keys(test)
-    return tests
-
-
-def _write_trec(
-    results: list[Result], tests: Mapping[int, RankingData], folders: Mapping[int, Path]
-) -> None:
-    """Write the rankings of the test queries, and their labels."""
-    from moerank.runs.run_folder import write_trec
-
-    for result in results:
-        write_trec(result, tests[result.fold], folders[result.fold])
 
 
 def _run_name(problem: Problem, method: NamedSolver, solver: str | None) -> str:

@@ -15,7 +15,7 @@ from moerank.arrays import Vector
 from moerank.checks import check_at_least
 from moerank.data import PER_QUERY, UNSCALED, RankingData, load_letor, load_table
 from moerank.data.read.table import reader_of
-from moerank.data.trec import write_qrels, write_run
+from moerank.data.trec import document_keys, write_qrels, write_run
 from moerank.evolution.memo import differences
 from moerank.files import Json, last_change, prepare_folder
 from moerank.metrics import Metric
@@ -51,6 +51,7 @@ def run_folds(
     *,
     resume: bool = False,
     again: bool = False,
+    trec: bool = False,
     workers: int | Client = 1,
     progress: Callable[[], AbstractContextManager[Progress | None]] = nullcontext,
     say: Callable[[str], object] = lambda sentence: None,
@@ -58,13 +59,11 @@ def run_folds(
     """Run the folds that are not finished, and yield the result of each fold once it is on disk in its folder.
 
     All checks happen before the first fold begins. `resume` continues from the memo of an interrupted run; `again` runs
-    finished folds again. ``progress()`` makes the context in which a fold runs, and ``say`` is called with each
-    sentence for the user. The other arguments are those of `run_fold`.
+    finished folds again; `trec` writes the rankings of the test queries, see `write_trec`. ``progress()`` makes the
+    context in which a fold runs, and ``say`` is called with each sentence for the user. The other arguments are those
+    of `run_fold`.
     """
-    earliest, *later = folders
-    for fold in later:  # raises errors in the data of any fold before the first run
-        problem.load_limited_fold(fold, data)
-    extremes, leaks = data_remarks(problem.load_fold(earliest, data)[0], problem.metric.make())
+    extremes, leaks = _check_data(problem, list(folders), data, trec=trec)
     for sentence in extremes + leaks:
         say(sentence)
     for folder in folders.values():
@@ -103,10 +102,23 @@ def run_folds(
                 )
             result = result.model_copy(update={"leaks": leaks})
             write_result(result, folder)
+        if trec:
+            write_trec(result, problem.load_fold(fold, data)[2], folder)
         # Only now, so that a run that is killed earlier can continue from them.
         for memo in unfinished(folder):
             memo.unlink(missing_ok=True)
         yield result
+
+
+def _check_data(
+    problem: Problem, folds: list[int], data: Path | None, *, trec: bool
+) -> tuple[list[str], list[str]]:
+    """Raise the errors in the data of any fold, and return the remarks on the training part of the first one."""
+    for fold in reversed(folds):
+        train, _, test = problem.load_fold(fold, data)
+        if trec:
+            document_keys(test)
+    return data_remarks(train, problem.metric.make())
 
 
 def _is_outdated(result: Result, folder: Path, files: Iterable[Path]) -> bool:
