@@ -43,33 +43,33 @@ class ByMask(AtQueryTime):
         return candidates.feature_mask[:, list(self.online)].sum(axis=1)
 
 
-class Latency(Objective):
+class Size(Objective):
     """The sum of a number of the table of costs, with a bound for each feature of the table."""
 
-    name, title = "latency", "Latency, ms"
+    name, title = "size", "Size, bytes"
 
     def values(self, candidates):
-        return candidates.sums("latency")
+        return candidates.sums("size")
 
     def bounds(self, data, n_var):
-        return 0, sum(latency_of(name) for name in data.feature_names)
+        return 0, sum(size_of(name) for name in data.feature_names)
 
 
-def latency_of(name):
+def size_of(name):
     return 2.0 ** NAMES.index(name)
 
 
 def objectives_of(names):
     """All objectives of feature strings: those of the package, and one of a user's by names, columns and mask."""
     columns = [names.index(name) for name in ONLINE]
-    own = AtQueryTime("named", ONLINE), AtQueryTime("numbered", columns), ByMask("masked", columns), Latency()
+    own = AtQueryTime("named", ONLINE), AtQueryTime("numbered", columns), ByMask("masked", columns), Size()
     return (*(name for name in OBJECTIVES if name != "pairs"), *own)
 
 
 def fold_of(names, flat=()):
     """A fold with these columns, in this order; those of `flat` are constant."""
     columns = [NAMES.index(name) for name in names]
-    numbers = {"latency": list(map(latency_of, names))}
+    numbers = dict.fromkeys(("size", "latency"), list(map(size_of, names)))
     own, groups = [1.0 + column for column in columns], list(map(GROUPS.get, names))
     prices = FeatureCosts.of(own, groups, {"text": 8.0}, numbers)
     fold = load_planted_fold(1, n_queries=24, n_documents=8, n_relevant=3, n_redundant=2, n_noise=1)
@@ -141,15 +141,15 @@ def test_objectives_mean_the_columns_of_the_users_table(case, members_of):
         mask = np.isin(reference.feature_names, used)
         expected = dict(zip(measured, stage.evaluate(mask[None])[0], strict=True))
         if members_of is members_of_stage:  # it may select constant columns
-            expected |= {name: measured[name] for name in ("features", "cost", "latency")}
+            expected |= {name: measured[name] for name in ("features", "cost", "size")}
         assert measured == pytest.approx(expected, abs=1e-9), used
 
 
 @pytest.mark.parametrize("members_of", [members_of_search, members_of_stage])
 def test_bounds_are_those_of_the_users_table(members_of, monkeypatch):
     tables = []
-    monkeypatch.setattr(Latency, "bounds", lambda self, data, n_var: (tables.append(data.feature_names), (0, 63))[1])
+    monkeypatch.setattr(Size, "bounds", lambda self, data, n_var: (tables.append(data.feature_names), (0, 63))[1])
     members_of(fold_of(NAMES, flat=("a",)), {"exclude": ("c",)})
     assert len(tables) > 0 and set(tables) == {NAMES}
-    with pytest.raises(ValueError, match="number must be one of 'latency', 'cost', not 'lateness'"):
+    with pytest.raises(ValueError, match="number must be one of 'size', 'latency', 'cost', not 'lateness'"):
         fold_of(NAMES)[0].costs.sums(np.ones((1, 6), bool), "lateness")
