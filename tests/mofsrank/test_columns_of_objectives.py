@@ -69,7 +69,7 @@ def objectives_of(names):
 def fold_of(names, flat=()):
     """A fold with these columns, in this order; those of `flat` are constant."""
     columns = [NAMES.index(name) for name in names]
-    numbers = dict.fromkeys(("size", "latency"), list(map(size_of, names)))
+    numbers = {number: list(map(size_of, names)) for number in ("size", "latency")}
     own, groups = [1.0 + column for column in columns], list(map(GROUPS.get, names))
     prices = FeatureCosts.of(own, groups, {"text": 8.0}, numbers)
     fold = load_planted_fold(1, n_queries=24, n_documents=8, n_relevant=3, n_redundant=2, n_noise=1)
