@@ -29,7 +29,7 @@ from moerank.runs.result import Certificate, Natural, Result, Stored
 from moerank.runs.run_fold import Progress, run_fold, silent, tuned_backend
 from moerank.runs.solver import NamedSolver, Solver
 from moerank.runs.sources import DataFolder, read_memory
-from moerank.scikit_learn import ConvergenceWarning
+from moerank.scikit_learn import ConvergenceWarning, clone
 from moerank.selectors.best_subset import BestSubset
 from moerank.solvers import make_backend
 from moerank.studies.cells import Store, Work, run_cells
@@ -272,12 +272,26 @@ class Half(Work):
         section = read_memory((of_queries(train, queries), validation, test), settings)
         halved = problem.model_copy(update={"data": section})
         random_state = (cell.random_state + self.half) % 2**32
+        solver = _with_draws_of(self.half, cell.solver, problem)
         with warnings.catch_warnings(action="ignore"):  # else each half would repeat them
-            result = run_fold(halved, 1, cell.solver, random_state=random_state, baselines=False)
+            result = run_fold(halved, 1, solver, random_state=random_state, baselines=False)
         metric = result.metrics[0]
         members = sorted(result.front, key=lambda member: member.score("train", metric))
         best_of_size = {len(member.features): list(member.features) for member in members}
         return Selections(features=list(best_of_size.values()))
+
+
+def _with_draws_of(half: int, solver: Solver, problem: Problem) -> Solver:
+    """Return a solver with random states of the half, because the luck of a single one would look reliable."""
+    if isinstance(solver, NamedSolver):  # its random state is that of the run
+        return solver
+    states = {
+        name: int(np.random.SeedSequence([state, half]).generate_state(1)[0] >> 1)
+        for name, state in solver.fixed_parameters(problem).items()
+        if name.endswith("random_state") and isinstance(state, int | np.integer)
+    }
+    source = clone(solver.source).set_params(**states) if states else solver.source
+    return solver.model_copy(update={"source": source})
 
 
 def stability(
@@ -306,8 +320,8 @@ def stability(
     Parameters
     ----------
     solver : estimator or str
-        An estimator with a front, a path or ``support_``, or a name in the table of solvers. If its random state is
-        None, each half gets another one.
+        An estimator with a front, a path or ``support_``, or a name in the table of solvers. Each half has a random
+        state of its own, drawn from that of the estimator if it has one.
     train : RankingData or Problem
         A problem has its own validation queries, and settings for the solver.
     validation : RankingData

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from helpers.changes import replace
 from scipy.optimize import linprog
+from sklearn.base import clone
 from typer.testing import CliRunner
 
 import moerank as mr
@@ -156,6 +157,29 @@ def test_a_random_search_draws_anew_for_each_half_and_the_same_for_each_seed(par
     shares = np.array(first.frequency) * 4
     np.testing.assert_array_equal(shares, shares.round())
     assert shares.sum() <= 4 * first.size
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        mr.MOFSRank(instance_selection=False, ensemble=False, feature_selection={"population": 4, "generations": 1}),
+        mr.BaggedLambdaMART(n_bags=2, n_trees=3),
+    ],
+)
+def test_a_fixed_random_state_seeds_the_draws_of_each_half(parts, solver, monkeypatch):
+    """Else all halves choose what one start of a search happens to look at, and it would seem reliable."""
+    states, fit = [], type(solver)._fit
+
+    def noting(self, *data):
+        states.append(self.random_state)
+        fit(self, *data)
+
+    monkeypatch.setattr(type(solver), "_fit", noting)
+    for state in (0, 0, np.int64(1)):
+        stability(clone(solver).set_params(random_state=state), *parts[:2], pairs=2)
+    first, again, other = np.reshape(states, (3, 4)).tolist()
+    assert first == again
+    assert len({*first, *other}) == 8
 
 
 def test_included_features_are_not_counted(parts):
