@@ -32,26 +32,39 @@ Parameters: TypeAlias = dict[str, Any]  # by name
 MAX_GIB = 16.0  # GiB that one table may take, unless the user says otherwise
 
 
-def check_positive(*, or_none: bool = False, **parameters: object) -> None:
-    """Raise a ValueError unless each parameter is a positive, finite number, or None with `or_none`.
+def check_positive(*, or_none: bool = False, **parameters: object) -> dict[str, float]:
+    """Return the parameters as floats; a ValueError unless each is positive and finite, or None with `or_none`.
 
     >>> check_positive(C=1.0, tol=-1)
     Traceback (most recent call last):
         ...
     ValueError: tol must be positive, not -1
     """
-    for name, value, suffix in _parameters_to_check(parameters, or_none):
-        if not 0 < _number(name, value, suffix) < inf:
-            condition = "positive and finite" if value == inf else "positive"
-            raise ValueError(f"{name} must be {condition}{suffix}, not {value}")
+    conditions = "be positive", "be positive and finite"
+    return _floats(parameters, or_none, lambda number: 0 < number < inf, *conditions)
 
 
-def check_not_negative(*, or_none: bool = False, **parameters: object) -> None:
-    """Raise a ValueError unless each parameter is a finite number of at least 0, or None with `or_none`."""
+def check_not_negative(*, or_none: bool = False, **parameters: object) -> dict[str, float]:
+    """Return the parameters as floats; a ValueError unless each is finite and at least 0, or None with `or_none`."""
+    conditions = "not be negative", "be finite"
+    return _floats(parameters, or_none, lambda number: 0 <= number < inf, *conditions)
+
+
+def _floats(
+    parameters: Parameters,
+    or_none: bool,
+    is_valid: Callable[[float], bool],
+    condition: str,
+    condition_of_inf: str,
+) -> dict[str, float]:
+    """Return the parameters as floats; refuse those that are not valid."""
+    numbers = {}
     for name, value, suffix in _parameters_to_check(parameters, or_none):
-        if not 0 <= _number(name, value, suffix) < inf:
-            condition = "be finite" if value == inf else "not be negative"
-            raise ValueError(f"{name} must {condition}{suffix}, not {value}")
+        number = numbers[name] = _number(name, value, suffix)
+        if not is_valid(number):
+            reason = condition_of_inf if number == inf else condition
+            raise ValueError(f"{name} must {reason}{suffix}, not {reprlib.repr(value)}")
+    return numbers
 
 
 def check_at_least(
@@ -82,20 +95,21 @@ def require_integer(
         raise ValueError(f"{name} must be at most {maximum:,}{suffix}, not {int(value):,}")
 
 
-def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -> None:
-    """Raise a ValueError unless each parameter is between 0 and 1; `zero` and `one` allow the ends.
+def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -> dict[str, float]:
+    """Return the parameters as floats; a ValueError unless each is between 0 and 1; `zero` and `one` allow the ends.
 
     >>> check_share(query_share=0.0)
     Traceback (most recent call last):
         ...
     ValueError: query_share must be in (0, 1], not 0.0
     """
-    for name, value in parameters.items():
-        number = _number(name, value)
-        if not 0 <= number <= 1 or (number == 0 and not zero) or (number == 1 and not one):
-            opening = "[" if zero else "("
-            closing = "]" if one else ")"
-            raise ValueError(f"{name} must be in {opening}0, 1{closing}, not {value}")
+    opening, closing = "[" if zero else "(", "]" if one else ")"
+
+    def is_share(number: float) -> bool:
+        return 0 <= number <= 1 and (zero or number > 0) and (one or number < 1)
+
+    condition = f"be in {opening}0, 1{closing}"
+    return _floats(parameters, False, is_share, condition, condition)
 
 
 def check_room(table: str, n_bytes: int) -> None:
@@ -202,6 +216,7 @@ def check_fields(values: Any) -> None:
 
     A constraint is a check of this module: types such as ``Positive`` have one, and ``Annotated`` adds any other.
     A Literal is checked as a choice, a bool as a switch; ``Count | None`` and ``NotNegative | None`` also allow None.
+    A number of another kind than int and float, such as a fraction, becomes a float, as the kernels need it.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -213,14 +228,17 @@ def check_fields(values: Any) -> None:
     ValueError: alpha must be positive, not 0.0
     """
     for check, names in _constraints(values.__class__).items():
-        check(**{name: getattr(values, name) for name in names})
+        given = {name: getattr(values, name) for name in names}
+        for name, number in (check(**given) or {}).items():
+            if not isinstance(given[name], int | float) or given[name] > 2**53:
+                setattr(values, name, number)
 
 
 @cache
-def _constraints(kind: Any) -> dict[Callable[..., None], list[str]]:
+def _constraints(kind: Any) -> dict[Callable[..., Any], list[str]]:
     """Return the names of the fields that each check applies to."""
     hints = get_type_hints(kind, include_extras=True)
-    names: dict[Callable[..., None], list[str]] = {}
+    names: dict[Callable[..., Any], list[str]] = {}
     for field in fields(kind):
         check = _constraint(hints[field.name])
         if check is not None:
@@ -228,7 +246,7 @@ def _constraints(kind: Any) -> dict[Callable[..., None], list[str]]:
     return names
 
 
-def _constraint(hint: object) -> Callable[..., None] | None:
+def _constraint(hint: object) -> Callable[..., Any] | None:
     parts = get_args(hint)
     if hint is bool:
         return check_switch
@@ -307,7 +325,10 @@ def _parameters_to_check(parameters: Parameters, or_none: bool) -> Iterator[tupl
             yield name, value, suffix
 
 
-def _number(name: str, value: object, suffix: str = "") -> float:
+def _number(name: str, value: Any, suffix: str) -> float:
     if not isinstance(value, Real) or isinstance(value, bool):
         raise ValueError(f"{name} must be a number{suffix}, not {reprlib.repr(value)}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:  # of an integer beyond all floats
+        return inf if value > 0 else -inf  # type: ignore[operator]

@@ -142,18 +142,24 @@ def read_toml(path: Path) -> Json:
     text = read_text(path)
     try:
         return tomllib.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not a TOML file: {error}") from None
 
 
 def read_json(text: str, constant: Callable[[str], object] | None = None) -> Any:
-    """Return the value of a JSON text; refuse infinite numbers and keys given twice.
+    """Return the value of a JSON text; refuse infinite numbers, keys given twice and thousands of brackets.
 
     NaN and Infinity, which are not JSON, are refused as well, unless `constant` turns them into values.
     """
-    values = json.loads(
-        text, parse_constant=constant or _finite, parse_float=_finite, object_pairs_hook=_keys_once
-    )
+    try:
+        values = json.loads(
+            text,
+            parse_constant=constant or _finite,
+            parse_float=_finite,
+            object_pairs_hook=_keys_once,
+        )
+    except RecursionError as error:
+        raise ValueError(error) from None
     if "\\ud" in text.lower():  # half a character, which cannot be encoded
         json.dumps(values, ensure_ascii=False).encode()
     return values

@@ -569,7 +569,7 @@ def check_differing(metric: Metric, data: RankingData) -> str:
     return message
 
 
-def make_metric(name: str, **conventions: str) -> Metric:
+def make_metric(name: Any, **conventions: str) -> Metric:
     """Return a metric by its name in problem files and on the command line.
 
     Parameters
@@ -594,13 +594,15 @@ def make_metric(name: str, **conventions: str) -> Metric:
     >>> make_metric(NDCG(10, gain="linear", convention="letor").name).name
     'NDCG@10 (gain=linear, letor)'
     """
+    if not isinstance(name, str):
+        raise ValueError(f"a metric has a name, such as 'NDCG@10', not {name!r}")
     name = name.strip()
     if name.endswith(")") and " (" in name:
         name, _, printed = name.removesuffix(")").partition(" (")
         arguments: Parameters = {}
         for part in printed.lower().split(", "):
             key, equals, value = part.rpartition("=")
-            arguments[key if equals else "convention"] = int(value) if value.isdecimal() else value
+            arguments[key if equals else "convention"] = int(value) if _is_number(value) else value
         try:
             return make_metric(name, **arguments, **conventions)
         except TypeError:
@@ -613,12 +615,16 @@ def make_metric(name: str, **conventions: str) -> Metric:
         make = load_code(measure)
     elif make is None:
         make = plugins("moerank.metrics", Callable).get(measure)
-    if make is not None and (k.isdecimal() or not at):
+    if make is not None and (_is_number(k) or not at):
         return make(int(k), **conventions) if at else make(**conventions)
     raise ValueError(
         f"unknown metric {name!r}; choose one of NDCG@k, P@k, Recall@k, Hit@k, MRR@k, ERR@k, "
         "MRR, ERR, MAP and MeanNDCG, with a number for k"
     )
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal()
 
 
 def as_metric(
@@ -635,8 +641,6 @@ def as_metric(
         return default
     if isinstance(value, Metric):
         return value
-    if not isinstance(value, str):
-        raise ValueError(f"{name} must be a Metric or the name of one, not {value!r}")
     try:
         return make_metric(value)
     except ValueError as error:

@@ -27,10 +27,10 @@ def numbers(
     ValueError: a value is nan; leave it out, or give a number
     """
     array = np.asarray(values, float)
-    if array.ndim != n_axes or not (array.size or empty):
+    if array.ndim != n_axes or not (array.size or (empty and not len(array))):
         kind = ("number", "list", "table")[n_axes]
         raise ValueError(f"values have shape {array.shape}; pass a {kind} of numbers")
-    if not (is_valid := np.abs(array) <= limit * (1 + 1e-9)).all():
+    if not (is_valid := np.isfinite(array) & (np.abs(array) <= limit + 1e-9)).all():
         bounds = "" if limit == np.inf else f" from {-limit:g} to {limit:g}"
         raise ValueError(
             f"a value is {array[~is_valid][0]}; leave it out, or give a number{bounds}"

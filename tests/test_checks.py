@@ -1,3 +1,5 @@
+import reprlib
+from fractions import Fraction
 from math import inf, nan
 
 import numpy as np
@@ -39,6 +41,9 @@ def test_what_is_in_range_passes(check, good):
         (check_positive, 0, "x must be positive, not 0"),
         (check_positive, nan, "x must be positive, not nan"),
         (check_positive, inf, "x must be positive and finite, not inf"),
+        (check_positive, 10**400, "x must be positive and finite, not 100000000000000000...0000000000000000000"),
+        (check_positive, -(10**400), "x must be positive, not -10000000000000000...0000000000000000000"),
+        (check_positive, Fraction(1, 10**400), f"x must be positive, not {reprlib.repr(Fraction(1, 10**400))}"),
         (check_not_negative, -1e-300, "x must not be negative, not -1e-300"),
         (lambda **given: check_not_negative(or_none=True, **given), -1, "x must not be negative, or None, not -1"),
         (check_share, 0, "x must be in (0, 1], not 0"),
@@ -60,6 +65,13 @@ def test_what_is_out_of_range_is_refused_by_name(check, value, message):
         check(x=value)
     assert str(caught.value).startswith("x must be") or str(caught.value).startswith("x must not be")
     assert str(caught.value).endswith(message)
+
+
+def test_numbers_come_back_as_floats():
+    for check in (check_positive, check_not_negative, check_share):
+        numbers = check(a=Fraction(1, 3), b=1, c=np.float16(0.5), d=np.longdouble(0.25))
+        assert numbers == {"a": 1 / 3, "b": 1.0, "c": 0.5, "d": 0.25}
+        assert {type(number) for number in numbers.values()} == {float}
 
 
 @pytest.mark.parametrize("value", ["1", None, True, np.True_, [1.0], 1j])

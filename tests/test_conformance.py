@@ -4,6 +4,7 @@ import functools
 import inspect
 import re
 import warnings
+from fractions import Fraction
 
 import helpers.plain_agemoea2  # noqa: F401
 import numpy as np
@@ -283,6 +284,16 @@ def test_odd_data_are_ranked_by_finite_numbers_or_refused_in_a_sentence(name, od
     assert scores.shape == (data.n_documents,)
     assert np.isfinite(scores).all()
     assert np.isfinite(getattr(estimator, "coef_", 0.0)).all()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("mofsrank")])
+@pytest.mark.parametrize("kind", [Fraction, np.longdouble])
+def test_parameters_may_be_numbers_of_any_kind(name, kind):
+    train, vali, _ = planted()
+    estimator, expected = made(name), fitted(name)
+    given = {key: kind(value) for key, value in estimator.get_params().items() if isinstance(value, float)}
+    copied = clone(estimator.set_params(**given)).fit(train.X, train.y, qid=train.qid, validation=vali)
+    np.testing.assert_array_equal(copied.predict(train), expected.predict(train))
 
 
 @pytest.mark.filterwarnings("ignore:.*scale")

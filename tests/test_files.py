@@ -10,7 +10,7 @@ import time
 import pytest
 
 import moerank
-from moerank.files import is_private, read_json, read_text, replace_file
+from moerank.files import is_private, read_json, read_text, read_toml, replace_file
 
 
 def test_a_text_is_read_as_it_stands_without_a_byte_order_mark(tmp_path):
@@ -60,11 +60,20 @@ def test_texts_that_are_too_large_or_not_utf8_are_refused_by_name(tmp_path):
         ("9" * 5000, "digits"),
         (r'["\ud800"]', "surrogates not allowed"),
         ("", "Expecting value"),
+        ("[" * 100_000, "recursion"),
+        ('{"a":' * 100_000, "recursion"),
     ],
 )
 def test_json_that_is_none_is_a_value_error(text, reason):
     with pytest.raises(ValueError, match=reason):
         read_json(text)
+
+
+def test_toml_of_thousands_of_brackets_is_refused_by_name(tmp_path):
+    path = tmp_path / "deep.toml"
+    path.write_text("a = " + "[" * 5000)
+    with pytest.raises(ValueError, match=r"deep\.toml: not a TOML file: .*recursion"):
+        read_toml(path)
 
 
 def test_a_link_is_replaced_and_what_it_led_to_stays(tmp_path, monkeypatch):

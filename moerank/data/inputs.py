@@ -285,6 +285,8 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
         return np.full(n_documents, int(qid), np.int64)
     ids = _listed_ids(qid, n_documents, f"{name}: qid")
     queries = np.array(ids.tolist()) if ids.dtype == object else ids
+    if queries.dtype.kind == "c":
+        raise ValueError(f"{name}: qid holds complex numbers; give integers or texts")
     if queries.dtype.kind == "f" and len(large := np.flatnonzero(np.abs(queries) >= LARGEST_EXACT)):
         value = f"qid[{large[0]}] is {queries[large[0]]:.0f} as a float"
         raise ValueError(

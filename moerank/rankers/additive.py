@@ -301,7 +301,7 @@ class _Prior:
         sizes = np.diff(bins.first_step)
         begins, sizes = bins.first_step[:-1][sizes > 0], sizes[sizes > 0]
         square = np.add.reduceat(v**2, begins)
-        c = (np.sqrt(smooth**2 + square) - smooth) / square
+        c = (np.sqrt(smooth * smooth + square) - smooth) / square
         return cls(bins, smooth, v, np.repeat(c, sizes) * v, begins)
 
     def root(self, values: Matrix) -> Matrix:

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import count
 from math import ceil, floor, sqrt
+from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -286,9 +287,9 @@ def _with_draws_of(half: int, solver: Solver, problem: Problem) -> Solver:
     if isinstance(solver, NamedSolver):  # its random state is that of the run
         return solver
     states = {
-        name: int(np.random.SeedSequence([state, half]).generate_state(1)[0] >> 1)
+        name: int(np.random.SeedSequence([int(state), half]).generate_state(1)[0] >> 1)
         for name, state in solver.fixed_parameters(problem).items()
-        if name.endswith("random_state") and isinstance(state, int | np.integer)
+        if name.endswith("random_state") and isinstance(state, Integral)
     }
     source = clone(solver.source).set_params(**states) if states else solver.source
     return solver.model_copy(update={"source": source})

@@ -71,6 +71,8 @@ DATES = np.array([0, 2, 1], "datetime64[s]")
         (dict(qid=[1.0, np.nan, 2.0]), r"qid\[1\] is nan; every row needs an id"),
         (dict(qid=["a", "a", float("nan")]), r"qid\[2\] is nan; every row"),
         (dict(qid=pd.Series([1, None, 2], dtype="Int64")), r"qid\[1\] is (nan|<NA>); every row"),
+        (dict(qid=[1, 1, 1 + 1j]), "data: qid holds complex numbers; give integers or texts"),
+        (dict(qid=np.array([1, 1, 1 + 1j])), "data: qid holds complex numbers"),
         (dict(qid="a"), r"qid has shape \(\)"),
         (dict(y=np.array([0, "one", 1], dtype=object)), "y must be numbers"),
         (dict(X=[[1, 2], [3, np.nan], [5, 6]], feature_names=["a", "b"], name="mine"), NEEDS_B),

@@ -242,6 +242,13 @@ def test_tuning_takes_the_best_of_the_grid_by_the_mean_of_three_neighbours(noisy
         assert {name: tuned.get_params()[name] for name in grid[0]} == grid[int(np.argmax(values))]
 
 
+@pytest.mark.filterwarnings("ignore:(invalid value|overflow) encountered")
+@pytest.mark.parametrize("smooth", [1e155, 1e308, 10**200])
+def test_parameters_beyond_all_scales_are_refused(noisy_data, smooth):
+    with pytest.raises(ValueError, match=r"AdditiveRLS scores row 0 by (nan|-?inf)"):
+        AdditiveRLS(smooth=smooth).fit(noisy_data)
+
+
 def test_values_alike_in_single_precision_have_no_grid(noisy_data):
     same = RankingData(noisy_data.X + 2.0**60, noisy_data.y, noisy_data.qid)
     with pytest.raises(ValueError, match="no feature has two values that differ in single precision; shift"):
