@@ -270,6 +270,7 @@ def weigh(
     w = np.ones(d.shape[-1]) if weights is None else numbers(weights)
     if not w.size:
         return d.T, 0.0
+    numbers(d / w, d.ndim, limit=1.0, empty=True)
     lacks_heaviest = heaviest > MAX_OUTWEIGHING * w.max()
     d, w = d / w.mean(), w / w.mean()
     n = 1.0 if lacks_heaviest else w.size / (w * w).mean()
@@ -353,7 +354,7 @@ def p_above(differences: ArrayLike, value: float = 0.0, n_effective: float | Non
     >>> p_above(d) < 1e-6, p_above(d, 0.05), p_above([0.1, 0.1])
     (True, 1.0, 1.0)
     """
-    d = numbers(differences)
+    d = _bounded(differences, n_effective)
     if _all_equal(d):
         return 1.0
     n, mean, deviation, skewness = moments(d)
@@ -366,6 +367,11 @@ def p_above(differences: ArrayLike, value: float = 0.0, n_effective: float | Non
             (1 - frequency) ** (n_effective or n),
         )
     )
+
+
+def _bounded(differences: ArrayLike, n_effective: float | None) -> Vector:
+    """Return differences that lie between −1 and 1, or the values of `weigh`, which may lie beyond."""
+    return numbers(differences, limit=1.0 if n_effective is None else np.inf)
 
 
 def _all_equal(differences: Vector) -> bool:
@@ -422,7 +428,7 @@ def mean_interval(
     >>> [round(end, 4) for end in mean_interval(np.tile([-0.01, 0.03], 1000))]
     [0.0081, 0.0118]
     """
-    d = numbers(differences)
+    d = _bounded(differences, n_effective)
     check_share(level=level)
     n = n_effective or len(d)
     if _all_equal(d) or n < min(MIN_QUERIES, len(d)):

@@ -224,7 +224,7 @@ def compare(
     Raises
     ------
     ValueError
-        For NaN.
+        For NaN, and for differences beyond −1 and 1.
 
     Examples
     --------
@@ -232,6 +232,7 @@ def compare(
     >>> compare(d).words, compare(d, tail=statistics.Tail(n=600, size=0.2)).words
     ('too few to tell; between 300 and 950 test queries could', 'a loss is likely')
     """
+    statistics.weigh(differences, weights)
     pairs = {"differences": differences, "weights": weights}
     n_queries = n_queries or np.size(differences)
     return Comparison.model_validate({**pairs, "n_queries": n_queries, **fields})
@@ -437,13 +438,13 @@ def judge(
     too few to tell; between 370 and 1,300 test queries could
     """
     differences = statistics.paired_differences(selection, reference)
-    statistics.numbers(differences, limit=1.0 if weights is None else np.inf)
     if can_differ is None:
         can_differ = np.ones(len(differences), bool)
     differs = np.asarray(can_differ, bool)
     if weights is not None and differs.any():
         mean = weights[differs].mean()
         differences, weights = differences * (weights.mean() / mean), weights / mean
+    statistics.weigh(differences, weights)
     return Verdict(
         part=part,
         metric=metric,

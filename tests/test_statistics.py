@@ -24,7 +24,7 @@ from moerank.statistics import (
     signed_rank_p,
     smallest_within_error,
 )
-from moerank.verdict import judge
+from moerank.verdict import compare, judge
 
 # Ranks of C4.5 and three variants on 14 data sets: Demšar, JMLR 7, 2006, Table 6.
 DEMSAR = np.array(
@@ -218,6 +218,10 @@ def test_differences_of_a_metric_lie_within_one():
     with pytest.raises(ValueError, match=r"a value is -3\.0; leave it out, or give a number from -1 to 1"):
         judge([0.5, -2.0], [0.5, 1.0], "test", "MAP", 1, 2)
     assert judge([1 + 1e-10], [0.0], "test", "MAP", 1, 2).n_queries == 1
+    for call in (compare, p_above, p_differs, mean_interval, lambda d: compare(d, weights=np.full(60, 2.0))):
+        with pytest.raises(ValueError, match=r"a value is (-?1\.5|2\.0); leave it out, or give a number from -1 to 1"):
+            call(np.tile([0.5, 4.0, 3.0] if call.__name__ == "<lambda>" else [0.5, 1.5, -1.5], 20))
+    assert compare([3.0, -1.0], weights=[3.0, 1.0]).n_differing == 2
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,7 @@ from moerank.runs.result import Convergence, Member, Result, Scores, Times
 from moerank.runs.solver import NamedSolver, RunArguments, Solver, configuration
 from moerank.runs.sources import DataFolder
 from moerank.solvers import make_backend
-from moerank.statistics import mean_interval
-from moerank.verdict import Verdict, judge
+from moerank.verdict import Verdict, compare, judge
 from moerank.version import VERSION
 
 if TYPE_CHECKING:
@@ -427,11 +426,14 @@ class Measure:
 
     def _intervals(self, values: Matrix) -> list[tuple[float, float] | None]:
         """Return the 95 % intervals of the differences from the baseline on all features, over all test queries."""
-        can_differ = self.metrics[0].can_differ(self.parts["test"])
+        test = self.parts["test"]
+        can_differ = self.metrics[0].can_differ(test)
         if self.reference is None or not can_differ.any():
             return [None] * values.shape[1]
         differences = np.ascontiguousarray((values.T - self.reference)[:, can_differ])
-        share, ends = can_differ.mean(), map(mean_interval, differences)
+        weights = test.weighted(np.ones(test.n_queries))[can_differ]
+        share = weights.sum() / test.n_queries
+        ends = (compare(row, weights).interval for row in differences)
         return [(share * low, share * high) if np.isfinite(low) else None for low, high in ends]
 
     def _per_query(

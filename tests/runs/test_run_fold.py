@@ -14,6 +14,7 @@ from moerank.runs.problem import load_problem, make_problem, with_settings
 from moerank.runs.result import Result, write_result
 from moerank.runs.run_fold import run_fold
 from moerank.runs.solver import NamedSolver, configuration
+from moerank.verdict import compare
 
 METRICS = {"NDCG@10": NDCG(10), "MAP": MAP()}
 
@@ -218,6 +219,30 @@ def test_a_run_says_weighted_means():
         assert result.best.further[name]["NDCG@3"] == pytest.approx(
             NDCG(3).per_query(part, part.X @ ranker.coef_) @ part.query_weights / part.query_weights.sum(), abs=1e-12
         )
+
+
+STAIRCASE = 'mofsrank-staircase[instance_selection=false,ensemble=false,feature_selection={"generations":2}]'
+
+
+@pytest.mark.parametrize("heavy", [2, 900])
+def test_the_interval_of_a_member_counts_weighted_queries_as_the_verdict_does(heavy):
+    parts = []
+    for part in load_planted_fold(1, n_queries=240, n_documents=8):
+        weights = np.where(np.arange(part.n_queries) % 7 == 0, heavy, 1.0)
+        parts.append(RankingData(part.X, part.y, part.qid, name=part.name, query_weights=weights))
+    settings = {"comparison.trees": 0, "metric.name": "NDCG@5", "backend.tune": False}
+    result = run_fold(make_problem("mine", tuple(parts), settings), solver=STAIRCASE)
+    every = next(ranker for ranker in result.baselines if ranker.name == "all features")
+    differences = np.subtract(*(ranker.per_query["test"]["NDCG@5"] for ranker in (result.best, every)))
+    counted = NDCG(5).can_differ(parts[2])
+    weights = parts[2].query_weights
+    low, high = compare(differences[counted] * weights.mean(), weights[counted]).interval
+    share = weights[counted].sum() / weights.sum()
+    if heavy > 2:  # few queries decide
+        assert low == -np.inf
+        assert result.best.difference_interval is None
+    else:
+        assert result.best.difference_interval == pytest.approx((share * low, share * high), rel=1e-9)
 
 
 def test_all_members_are_those_of_the_search_with_the_ranker_that_serves(tiny_problem_file, tiny_result, tiny_problem):
