@@ -228,10 +228,10 @@ def check_fields(values: Any) -> None:
     ValueError: alpha must be positive, not 0.0
     """
     for check, names in _constraints(values.__class__).items():
-        given = {name: getattr(values, name) for name in names}
-        for name, number in (check(**given) or {}).items():
-            if not isinstance(given[name], int | float) or given[name] > 2**53:
-                setattr(values, name, number)
+        parameters = {name: getattr(values, name) for name in names}
+        for name, number in (check(**parameters) or {}).items():
+            if not isinstance(parameters[name], int | float) or parameters[name] > 2**53:
+                object.__setattr__(values, name, number)
 
 
 @cache
