@@ -62,8 +62,8 @@ def init_command(
             raise ValueError(
                 f"{draft.path} exists; edit it, or remove it and run the command again"
             )
-        draft, (train, _, _), metric = draft.read()
-    extremes, leaks = data_remarks(train, metric)
+        draft, parts, metric = draft.read()
+    extremes, leaks = data_remarks(parts, metric)
     for reason in draft.reasons + extremes + leaks:
         notice(reason)
     draft.path.write_text(draft.text, encoding="utf-8")
@@ -117,14 +117,17 @@ def describe_command(
     import numpy as np
 
     from moerank.data import describe as describe_data
+    from moerank.data.overlap import shared_queries
     from moerank.data.scaling import negative_features
     from moerank.exports.deployable import obstacles_of_data, refused_below_zero
     from moerank.runs.draft import leak_remarks
-    from moerank.runs.problem import load_problem
+    from moerank.runs.problem import load_problem, with_settings
 
     is_problem = what.endswith(".toml") or not Path(what).exists()
     with reading(what):
-        problem = load_problem(what) if is_problem else None
+        problem = None
+        if is_problem:
+            problem = with_settings(load_problem(what), {"data.overlap": "allow"})
         parts = _read(Path(what), fold) if problem is None else problem.load_fold(fold, data)
         descriptions = [describe_data(part) for part in parts]
     if as_json:
@@ -134,6 +137,8 @@ def describe_command(
 
     output().print(description_table(what, descriptions))
     remarks = [remark for entry in descriptions for remark in entry.remarks()]
+    copies, others = shared_queries(parts)
+    remarks += copies + others
     remarks += leak_remarks(parts[0], None if problem is None else problem.metric.make())
     rule = next((part.missing for part in parts if part.n_missing.any()), None)
     remarks += [f"No export: {reason}." for reason in obstacles_of_data(parts[0].scaling, rule)]

@@ -18,6 +18,7 @@ from moerank.data import Fold, RankingData
 from moerank.data.describe import extreme_remarks
 from moerank.data.folds import Draws
 from moerank.data.inputs import arrow_numbers
+from moerank.data.overlap import shared_queries
 from moerank.data.read import CELLS_AT_A_TIME, quoted
 from moerank.data.read import table as tables
 from moerank.data.read.delimited import parsed_numbers
@@ -162,6 +163,7 @@ class Draft:
     def read(self) -> tuple["Draft", Fold, Metric]:
         """Return the draft with all gaps, and the fold and the metric of its problem; refuse what a run refuses."""
         document = tomllib.loads(replace(self, gaps=("any",)).text)
+        document["data"]["overlap"] = "allow"
         problem = Problem.model_validate(document).located_in(self.table.parent)
         parts = problem.load_fold(1)
         parts[0].require_pairs()
@@ -349,10 +351,12 @@ def _why_left_out(name: str, column: _Column, path: Path) -> str:
     return f"its name says that it {meaning}; remove it here if that is wrong"
 
 
-def data_remarks(train: RankingData, metric: Metric) -> tuple[list[str], list[str]]:
-    """Return warnings about training data before a run: about extreme values, and about leaks."""
+def data_remarks(parts: Fold, metric: Metric) -> tuple[list[str], list[str]]:
+    """Return warnings about a fold before a run: about shared queries and extreme values, and about leaks."""
+    train = parts[0]
     extreme = [train.feature_names[feature] for feature in np.flatnonzero(train.is_extreme)]
-    return extreme_remarks(extreme), leak_remarks(train, metric)
+    copies, others = shared_queries(parts)
+    return [*copies, *others, *extreme_remarks(extreme)], leak_remarks(train, metric)
 
 
 def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:

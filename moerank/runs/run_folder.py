@@ -113,12 +113,12 @@ def run_folds(
 def _check_data(
     problem: Problem, folds: list[int], data: Path | None, *, trec: bool
 ) -> tuple[list[str], list[str]]:
-    """Raise the errors in the data of any fold, and return the remarks on the training part of the first one."""
+    """Raise the errors in the data of any fold, and return the remarks on the first one."""
     for fold in reversed(folds):
-        train, _, test = problem.load_fold(fold, data)
+        parts = problem.load_fold(fold, data)
         if trec:
-            document_keys(test)
-    return data_remarks(train, problem.metric.make())
+            document_keys(parts[-1])
+    return data_remarks(parts, problem.metric.make())
 
 
 def _is_outdated(result: Result, folder: Path, files: Iterable[Path]) -> bool:

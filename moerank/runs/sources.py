@@ -1,7 +1,6 @@
 """Sources of data: the table [data] of a problem file, and how the parts of a fold are read."""
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
@@ -24,6 +23,7 @@ from moerank.data.folds import (
     deal_queries,
     split_queries,
 )
+from moerank.data.overlap import query_digests, shared_queries
 from moerank.data.preparation import MissingRule, check_missing_rule
 from moerank.data.ranking_data import Fold
 from moerank.data.read.letor import files_beside, load_letor
@@ -72,7 +72,7 @@ LARGEST_FOLD = 2**30
 _last_fold: dict[tuple[object, ...], Fold] = {}
 
 # Settings that do not change results.
-INDIFFERENT = {"origin", "scaled", "document"}
+INDIFFERENT = {"origin", "scaled", "document", "overlap"}
 
 
 class DataSection(Section):
@@ -87,11 +87,14 @@ class DataSection(Section):
         not applied again, but every model records it.
     grid : (rows, columns), optional
         The size of the image, if the features are its pixels row by row; figures then show the image.
+    overlap : {"refuse", "allow"}
+        Whether two parts may hold the same query: the same rows of features and labels, in any order.
     """
 
     normalize: Literal["none", "query", "minmax", "standard"] = "none"
     scaled: Literal["query"] | None = None
     grid: tuple[Annotated[int, at_least(1)], Annotated[int, at_least(1)]] | None = None
+    overlap: Literal["refuse", "allow"] = "refuse"
 
     @model_validator(mode="after")
     def _check_scaling(self) -> Self:
@@ -118,11 +121,17 @@ class DataSection(Section):
             for file in self.files(fold, folders)
         ]
         key = self.model_dump_json(), fold, tuple(states)
-        parts = _last_fold.get(key) or self._read(fold, folders)
+        parts = _last_fold.get(key) or self._checked(self._read(fold, folders), fold)
         _last_fold.clear()
         if sum(part.X.nbytes for part in parts) <= LARGEST_FOLD:
             _last_fold[key] = parts
         return change_parts(parts, RankingData.without_cache)
+
+    def _checked(self, parts: Fold, fold: int) -> Fold:
+        """Return the parts of a fold; refuse queries that stand in two of them unless that is allowed."""
+        for sentence in shared_queries(parts)[0] if self.overlap == "refuse" else ():
+            raise ValueError(f'fold {fold}: {sentence}, or --set data.overlap="allow"')
+        return parts
 
     def _read(self, fold: int, folders: Folders) -> Fold:
         """Return the parts of a fold, from the first folder with the data."""
@@ -366,7 +375,7 @@ class MemoryData(DataSection):
         """Return the parts of a fold as they are; raise a ValueError if there is only a digest of the data."""
         if not self.is_held:
             raise ValueError("the data of this problem were in memory; pass them to Study again")
-        return self._folds[fold - 1]
+        return self._checked(self._folds[fold - 1], fold)
 
     def query_ids(self, part: RankingData, fold: int) -> list[Any]:
         """Return the ids, with the number of the fold if ids mean other queries in other folds."""
@@ -399,10 +408,9 @@ def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
 def _ids_agree(parts: Sequence[RankingData]) -> bool:
     """Return whether queries of several parts with the same id have the same rows; else each part numbers its own."""
     rows: dict[Any, int] = {}
-    for part in parts if len(parts) > 1 else ():
-        for begin, end in pairwise(part.offsets):
-            content = hash((part.X[begin:end].tobytes(), part.y[begin:end].tobytes()))
-            if rows.setdefault(part.qid[begin], content) != content:
+    for part in parts:
+        for query, content in zip(part.qid[part.offsets[:-1]], query_digests(part), strict=True):
+            if rows.setdefault(query, content) != content:
                 return False
     return True
 

@@ -269,7 +269,7 @@ class Half(Work):
         problem, cell = self.cell.problem, self.cell
         train, validation, test = problem.data.read(cell.fold, problem.folders(data))
         queries = np.sort(half_of(train.n_queries, self.half, cell.seed))
-        settings = problem.data.model_dump(include={"normalize", "scaled"})
+        settings = problem.data.model_dump(include={"normalize", "scaled", "overlap"})
         section = read_memory((of_queries(train, queries), validation, test), settings)
         halved = problem.model_copy(update={"data": section})
         random_state = (cell.random_state + self.half) % 2**32
@@ -420,7 +420,7 @@ def _as_problem(train: RankingData | Problem, validation: RankingData | None) ->
         return train
     if validation is None:
         raise ValueError("the solver needs validation queries; pass them as the third argument")
-    return make_problem("train", (train, validation, validation))
+    return make_problem("train", (train, validation, validation), {"data.overlap": "allow"})
 
 
 def _included(solver: Solver, limits: Parameters, train: RankingData) -> Mask:

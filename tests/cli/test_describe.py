@@ -48,7 +48,7 @@ def test_obstacles_to_an_export_and_identical_documents_are_pointed_out_once(com
 
 
 def test_features_below_0_are_named_before_an_export_refuses_them(command, tmp_path):
-    rows = "".join(f"{q},{y},{x},{y - 0.5}\n" for q in range(12) for y, x in ((1, 2), (0, 3), (0, 1), (1, 5)))
+    rows = "".join(f"{q},{y},{x + q},{y - 0.5}\n" for q in range(12) for y, x in ((1, 2), (0, 3), (0, 1), (1, 5)))
     (tmp_path / "own.csv").write_text(f"query,label,a,cosine\n{rows}")
     named = "refuse values below 0, which these features have in training: 'cosine'. Add a constant"
     assert named in command("data", "describe", "own.csv").stdout

@@ -128,7 +128,7 @@ def test_large_labels_get_the_linear_gain_and_a_folder_needs_no_split(shop, tmp_
     assert (draft.path, "split" in draft.text) == (tmp_path / "parts.toml", False)
     draft.path.write_text(draft.text)
     assert load_problem(draft.path).metric.gain == "linear"
-    assert load_problem(draft.path).load_fold(1)[0].n_queries == 20
+    assert load_problem(draft.path, {"data.overlap": "allow"}).load_fold(1)[0].n_queries == 20
 
 
 ROWS = "".join(f"{n % 3},q{n // 6},{n * 7 % 11},{n * 5 % 7}\n" for n in range(240))
@@ -184,7 +184,7 @@ def test_odd_cells_late_gaps_names_and_labels(command, tmp_path):
     assert f"left out: 'b', {cells}" in outcome.stderr
     assert "left out: 'nClicks', its name says that it is known only after the ranking" in outcome.stderr
     assert f'"b",  # {cells}' in (tmp_path / "t.toml").read_text()
-    train = load_problem("t.toml").load_fold(1)[0]
+    train = load_problem("t.toml", {"data.overlap": "allow"}).load_fold(1)[0]
     assert (train.feature_names, set(train.y.tolist()), train.missing) == (("a", "c"), {1, 3}, 0.0)
     for wrong in ("E=3,C", "E=x", "2,1"):
         assert command("init", "t.csv", "--labels", wrong).exit_code == 2

@@ -70,7 +70,7 @@ def test_a_folder_without_validation_part_gets_one_from_the_training_queries(pro
         lines = "".join(f"{row % 2} 1:{row + first}\n" for row in range(40))
         (tmp_path / "mine" / name).write_text(lines)
         (tmp_path / "mine" / f"{name}.query").write_text("2\n" * 20)
-    asked = 'source = "letor"\nfolder = "."\n'
+    asked = 'source = "letor"\nfolder = "."\noverlap = "allow"\n'
     with pytest.raises(FileNotFoundError, match=r"no validation part.*, or split = \{validation = 0.2\} in a problem"):
         problem(asked).load_fold(1)
     drawn = problem(asked + "split = {validation = 0.25, seed = 3}")
@@ -103,7 +103,7 @@ def letor_fold(folder, value):
         (folder / f"{part}.txt").write_text(f"1 qid:1 1:{value}\n0 qid:1 1:0\n")
 
 
-LETOR = 'source = "letor"\nfolder = "SET"'
+LETOR = 'source = "letor"\nfolder = "SET"\noverlap = "allow"'
 
 
 @pytest.mark.parametrize("n_folds", [1, 3, 11])
@@ -130,7 +130,7 @@ def test_data_are_looked_for_beside_the_file_first(problem, tmp_path, monkeypatc
         if value != 3:
             assert read.load_fold(1)[0].X[0, 0] == value
     assert read.load_fold(1, tmp_path / "given")[0].X[0, 0] == 4
-    shipped = load_problem("mq2008", {"data.folder": "SET"})
+    shipped = load_problem("mq2008", {"data.folder": "SET", "data.overlap": "allow"})
     assert shipped.load_fold(1, tmp_path / "given")[0].X[0, 0] == 3
 
 
