@@ -555,7 +555,7 @@ def check_differing(metric: Metric, data: RankingData) -> str:
     n_usual = int(usual.can_differ(data).sum())
     if n_differing >= (1 - MAX_UNINFORMATIVE) * n_queries:
         return ""
-    reason = "where all labels are equal"
+    reason = "where all labels are equal, or none is 0"
     if n_usual > n_differing:
         n_more = n_usual - n_differing
         reason = f"{n_more:,} of which can differ by the usual convention ({usual.name})"

@@ -117,17 +117,15 @@ def describe_command(
     import numpy as np
 
     from moerank.data import describe as describe_data
-    from moerank.data.overlap import shared_queries
     from moerank.data.scaling import negative_features
     from moerank.exports.deployable import obstacles_of_data, refused_below_zero
-    from moerank.runs.draft import leak_remarks
+    from moerank.runs.draft import data_remarks
     from moerank.runs.problem import load_problem, with_settings
 
     is_problem = what.endswith(".toml") or not Path(what).exists()
     with reading(what):
-        problem = None
-        if is_problem:
-            problem = with_settings(load_problem(what), {"data.overlap": "allow"})
+        allowed = {"data.overlap": "allow"}
+        problem = with_settings(load_problem(what), allowed) if is_problem else None
         parts = _read(Path(what), fold) if problem is None else problem.load_fold(fold, data)
         descriptions = [describe_data(part) for part in parts]
     if as_json:
@@ -137,9 +135,9 @@ def describe_command(
 
     output().print(description_table(what, descriptions))
     remarks = [remark for entry in descriptions for remark in entry.remarks()]
-    copies, others = shared_queries(parts)
-    remarks += copies + others
-    remarks += leak_remarks(parts[0], None if problem is None else problem.metric.make())
+    metric = None if problem is None else problem.metric.make()
+    for sentences in data_remarks(parts, metric):
+        remarks += sentences
     rule = next((part.missing for part in parts if part.n_missing.any()), None)
     remarks += [f"No export: {reason}." for reason in obstacles_of_data(parts[0].scaling, rule)]
     negative = np.any([negative_features(part) for part in parts], axis=0)

@@ -2,15 +2,16 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from moerank.arrays import Matrix, Vector
 from moerank.checks import check_square
 from moerank.data.inputs import require_data, row_blocks
+from moerank.data.overlap import digests_of_rows
+from moerank.data.preparation import ROWS
 from moerank.data.ranking_data import RankingData
 from moerank.files import Json
 from moerank.kernels.algebra import product, square
@@ -60,6 +61,8 @@ class DataDescription:
         Whether "queries", "documents" or both have weights that differ.
     comes_scaled : bool
         Whether every feature that varies in a query has the minimum 0 and the maximum 1 there.
+    cautions : tuple of str
+        Sentences about extreme values, values that number the rows, labels without 0, and a query with most pairs.
     """
 
     name: str
@@ -84,6 +87,7 @@ class DataDescription:
     scaling: str
     weighted: tuple[str, ...]
     comes_scaled: bool
+    cautions: tuple[str, ...]
 
     def as_dict(self) -> Json:
         """Return the attributes as JSON holds them: lists for tuples, strings for the labels."""
@@ -98,7 +102,7 @@ class DataDescription:
                 f"{self.missing_values:,} values were missing ({self.missing_share:.1%} of all), "
                 f"most of them of feature {worst}."
             ]
-        remarks += extreme_remarks(self.extreme_features)
+        remarks += self.cautions
         for units in self.weighted:
             remarks.append(f"The {units} have weights, which training and metrics use.")
         if self.identical_documents:
@@ -164,6 +168,7 @@ def describe(data: RankingData) -> DataDescription:
         scaling=data.scaling.kind,
         weighted=_weighted_units(data),
         comes_scaled=_come_scaled(minimum, maximum),
+        cautions=tuple(cautions_about(data)),
     )
 
 
@@ -178,24 +183,45 @@ def _come_scaled(minimum: Matrix, maximum: Matrix) -> bool:
     return bool(varies.any() and (minimum[varies] == 0).all() and (maximum[varies] == 1).all())
 
 
-def extreme_remarks(names: Sequence[str]) -> list[str]:
-    """Return the sentence about features with extreme values, if there are any."""
-    if not names:
-        return []
-    features = ", ".join(map(repr, names[:5])) + (", …" if len(names) > 5 else "")
-    return [
-        f"Values of {features} reach beyond 1,000,000 times the feature's 99 % quantile, or beyond "
-        "1e30. If they stand for missing ones, list them: missing_values = [-999]."
-    ]
+FEWEST = 20  # documents or queries, of which a feature or a query stands out by chance if there are fewer
+
+EXTREME = (
+    "reach beyond 1,000,000 times the feature's 99 % quantile, or beyond 1e30. If they stand for "
+    "missing ones, list them: missing_values = [-999]."
+)
+RISING = "rise from row to row. If they number the rows, leave the feature out."
+
+
+def cautions_about(data: RankingData) -> list[str]:
+    """Return sentences about extreme values, values that number rows, labels without 0, and a query with most pairs."""
+    rises = (np.diff(data.X[:ROWS], axis=0) > 0).all(axis=0) & (data.n_documents >= FEWEST)
+    sentences = []
+    for mask, finding in ((data.is_extreme, EXTREME), (rises, RISING)):
+        names = [repr(data.feature_names[feature]) for feature in np.flatnonzero(mask)]
+        if names:
+            features = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+            sentences.append(f"Values of {features} {finding}")
+    lowest, *higher = np.unique(data.y).tolist()
+    if lowest:
+        sentences.append(
+            f"No document has label 0, so those with label {lowest} count as relevant, too: "
+            f"subtract {lowest} from all labels, or set the limits labels = {higher}."
+        )
+    pairs = data.label_runs.n_pairs_of
+    if data.n_queries >= FEWEST and pairs.max() > pairs.sum() / 2:
+        sentences.append(
+            f"Query {data.query_ids[pairs.argmax()]} holds {pairs.max():,} of {pairs.sum():,} "
+            "preference pairs, so rankers hardly learn from others: check the query ids, or keep "
+            "fewer of its documents."
+        )
+    return sentences
 
 
 def _sizes_of_copies(data: RankingData) -> list[int]:
     """Return the size of each group of two or more documents of one query with the same features."""
-    sizes: list[int] = []
-    for begin, end in pairwise(data.offsets.tolist()):
-        rows = np.ascontiguousarray(data.X[begin:end]) + 0.0  # makes −0 the same bytes as 0
-        sizes += Counter(row.tobytes() for row in rows).values()
-    return [size for size in sizes if size > 1]
+    query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
+    sizes = np.unique(digests_of_rows([query, *data.X.T]), return_counts=True)[1]
+    return sizes[sizes > 1].tolist()
 
 
 SMALLEST_SQUARED = 1e-140  # features with smaller values are scaled up, because their squares lose digits or vanish

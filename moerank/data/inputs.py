@@ -61,7 +61,7 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
     if hasattr(X, "iloc") or hasattr(X, "__arrow_c_stream__"):
         return _frame_table(X, names)
     try:
-        table = without_mask(X)
+        table = exact_numbers(without_mask(X))
         if table.dtype.kind == "O":
             table = np.where(_missing(table), np.nan, table).astype(np.float64)
         if table.dtype.kind in "cMm":
@@ -143,7 +143,7 @@ def _numbers(column: Any, name: str) -> Array:
     try:
         if isinstance(column, pd.Series):
             if isinstance(column.dtype, np.dtype | pd.SparseDtype) and column.dtype.kind in "biuf":
-                return np.asarray(column)
+                return exact_numbers(np.asarray(column))
             column = pa.array(column, from_pandas=True)
         return arrow_numbers(column)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -160,7 +160,11 @@ def arrow_numbers(column: Any) -> Array:
         column = column.cast("double")
     elif types.is_boolean(kind):
         column = column.cast("int8")
-    elif not (types.is_integer(kind) or types.is_floating(kind)):
+    elif types.is_integer(kind):
+        exact_numbers(
+            np.asarray(column.fill_null(0))
+        )  # as NumPy's integers, which have no missing values
+    elif not types.is_floating(kind):
         raise ValueError(f"holds {kind}, not plain numbers")
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
@@ -313,16 +317,23 @@ def _listed_ids(ids: ArrayLike, n_documents: int, what: str) -> Array:
 LARGEST_EXACT = 2.0**53  # from here on a float stands for several integers
 
 
+def exact_numbers(numbers: Array) -> Array:
+    """Return numbers; refuse integers that double precision cannot tell apart, with the place of the first."""
+    if numbers.dtype.kind in "iu":
+        for index in np.argwhere((numbers > 2**53) | (numbers < -(2**53)))[:1].tolist():
+            raise ValueError(
+                f"holds integers beyond 2^53, such as {numbers[tuple(index)]} at {index}, which "
+                "are equal in double precision; give ranks or smaller numbers"
+            )
+    return numbers
+
+
 def doubles(values: Any, what: str) -> Array:
     """Return numbers in double precision; other values raise a ValueError, which calls them `what`."""
     try:
-        numbers = without_mask(values)
+        numbers = exact_numbers(without_mask(values))
         if numbers.dtype.kind in "cMm":
             raise ValueError(f"the values are of type {numbers.dtype}")
-        if numbers.dtype.kind in "iu" and ((numbers > 2**53) | (numbers < -(2**53))).any():
-            raise ValueError(
-                "integers beyond 2^53 are equal in double precision; give ranks or smaller numbers"
-            )
         return np.asarray(numbers, np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{what} must be numbers ({error})") from None

@@ -1,76 +1,64 @@
-"""Queries that stand in two parts of a fold: the parts must hold different ones, or their metrics are too good."""
+"""Queries that stand in two parts of a fold, which must not be: a metric on queries known from training is too good."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 import numpy as np
 
 from moerank.arrays import Array
-from moerank.data.inputs import row_blocks
-from moerank.data.preparation import ROWS
 from moerank.data.ranking_data import RankingData, remembered
 
-PARTS = ("training", "validation", "test")
+PART_NAMES = ("training", "validation", "test")
+
+
+def digests_of_rows(columns: Iterable[Array]) -> Array:
+    """Return 64 bits for each row of a table, given by columns; those of −0 and 0 are equal."""
+    from pandas.util import hash_array
+
+    digests = np.zeros(1, np.uint64)
+    for column in columns:
+        digests = (digests ^ hash_array(column + 0)) * np.uint64(0x9E3779B97F4A7C15)
+    return digests
 
 
 @remembered
-def row_digests(data: RankingData) -> Array:
-    """Return 64 bits for the features of each document; those of −0 and 0 are equal. Takes 1 s for about 1 GB."""
-    import pandas as pd
-
-    digests = []
-    for rows in row_blocks(data.n_documents, ROWS):
-        table = pd.DataFrame(data.X[rows] + 0.0)
-        digests.append(pd.util.hash_pandas_object(table, index=False).to_numpy())
-    return np.concatenate(digests)
-
-
 def query_digests(data: RankingData) -> Array:
-    """Return 64 bits for the rows of each query, features and labels, whatever their order."""
-    import pandas as pd
-
-    rows = pd.util.hash_array(row_digests(data) + data.y.view(np.uint64))
-    return np.add.reduceat(rows, data.offsets[:-1])
+    """Return 64 bits for the rows of each query, features and label, whatever their order; in 1 s for about 1 GB."""
+    return np.add.reduceat(digests_of_rows([*data.X.T, data.y]), data.offsets[:-1])
 
 
-def shared_queries(parts: Sequence[RankingData]) -> tuple[list[str], list[str]]:
-    """Return sentences about queries that stand in two parts: by all their rows, and else by their ids.
+def shared_queries(parts: Sequence[RankingData]) -> dict[str, bool]:
+    """Return sentences about queries that stand in two parts, and whether these have the same rows there.
 
-    Rows are features and labels, in any order. Queries without a preference pair make no such sentence, because they
-    may be alike by chance. Ids make none if each part only counts its own queries.
+    Rows are features and label, in any order. Where no query with a preference pair has the same rows (others may have
+    them by chance), the ids are compared, unless each part only counts its own queries.
 
     Examples
     --------
     >>> train = RankingData([[0.5], [0.25], [0.75], [0.5]], y=[1, 0, 1, 0], qid=[7, 7, 8, 8])
-    >>> same = RankingData([[0.25], [0.5]], y=[0, 1], qid=[9, 9])
-    >>> shared_queries([train, same])[0][0][:71]
+    >>> [sentence] = shared_queries([train, RankingData([[0.25], [0.5]], y=[0, 1], qid=[9, 9])])
+    >>> sentence[:71]
     '1 of 1 validation queries are also in the training part by all their rows'
-    >>> other = RankingData([[0.25], [0.625]], y=[0, 1], qid=[8, 8])
-    >>> shared_queries([train, other])[1][0][:67]
-    '1 of 1 validation queries are also in the training part by their id'
     """
-    ids = [part.qid[part.offsets[:-1]] for part in parts]
-    copies, others = [], []
-    for i, j in combinations(range(len(parts)), 2):
-        is_copy = np.isin(query_digests(parts[j]), query_digests(parts[i]))
-        if is_copy[parts[j].label_runs.n_pairs_of > 0].any():
-            copies.append(_sentence(i, j, "all their rows", ids[j][is_copy], len(ids[j])))
-        elif len(known := np.intersect1d(ids[j], ids[i])) and not _are_counts(ids):
-            others.append(_sentence(i, j, "their ids", known, len(ids[j])))
-    return copies, others
+    sentences = {}
+    named_parts = zip(PART_NAMES, parts, strict=False)
+    for (earlier, former), (later, latter) in combinations(named_parts, 2):
+        is_shared = np.isin(query_digests(latter), query_digests(former))
+        is_copy = bool(is_shared[latter.label_runs.n_pairs_of > 0].any())
+        if not is_copy:
+            is_shared = np.isin(latter.query_ids, former.query_ids)
+        if is_shared.any() and (is_copy or not _are_counts(parts)):
+            what = "all their rows" if is_copy else "their ids"
+            sentence = (
+                f"{is_shared.sum():,} of {latter.n_queries:,} {later} queries are also in the "
+                f"{earlier} part by {what}, such as {latter.query_ids[is_shared][0]}. Keep all "
+                "rows of a query in one part."
+            )
+            sentences[sentence] = is_copy
+    return sentences
 
 
-def _are_counts(ids: Sequence[Array]) -> bool:
-    """Return whether each part only counts its queries: from one start, by one, up to different numbers."""
-    are_counts = (
-        part.dtype.kind in "iu" and part[0] == ids[0][0] and (np.diff(part) == 1).all()
-        for part in ids
-    )
-    return all(are_counts) and len(set(map(len, ids))) > 1
-
-
-def _sentence(i: int, j: int, what: str, queries: Array, n_queries: int) -> str:
-    return (
-        f"{len(queries):,} of {n_queries:,} {PARTS[j]} queries are also in the {PARTS[i]} part by "
-        f"{what}, such as {queries[0]}; keep all rows of a query in one part"
-    )
+def _are_counts(parts: Sequence[RankingData]) -> bool:
+    """Return whether the ids of each part are consecutive numbers, and not equally many in all parts."""
+    are_runs = (part.qid.dtype.kind in "iu" and np.ptp(part.qid) < part.n_queries for part in parts)
+    return all(are_runs) and len({part.n_queries for part in parts}) > 1

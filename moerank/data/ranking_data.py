@@ -14,7 +14,7 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moerank.arrays import Floats, Integers, Mask, Matrix
+from moerank.arrays import Array, Floats, Integers, Mask, Matrix
 from moerank.checks import check_choice, check_room
 from moerank.data import inputs
 from moerank.data.costs import FeatureCosts
@@ -262,6 +262,11 @@ class RankingData:
     def is_weighted(self) -> bool:
         """Whether queries or documents have weights that differ."""
         return self.query_weights is not None or self.document_weights is not None
+
+    @property
+    def query_ids(self) -> Array:
+        """The id of each query, shape (n_queries,)."""
+        return self.qid[self.offsets[:-1]]
 
     @property
     def n_documents(self) -> int:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Mask, Vector
 from moerank.data import RankingData, centre_in_queries, preparation, remembered
+from moerank.data.overlap import shared_queries
 
 # Validation data: a RankingData, (X, y) of one query, or (X, y, qid).
 Validation: TypeAlias = (
@@ -75,6 +76,9 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
     if not arrays or isinstance(train.scaling, preparation.FittedScaling):
         validation = scaled_alike(validation, train.scaling, train.missing)
     validation.require_moderate_values()
+    for sentence, is_copy in shared_queries((train, validation)).items():
+        if is_copy:
+            warnings.warn(sentence, stacklevel=3)
     return validation
 
 

@@ -15,13 +15,12 @@ import scipy
 from moerank.arrays import Integers, Mask, Vector
 from moerank.checks import toml_value, unknown
 from moerank.data import Fold, RankingData
-from moerank.data.describe import extreme_remarks
+from moerank.data.describe import FEWEST, cautions_about
 from moerank.data.folds import Draws
-from moerank.data.inputs import arrow_numbers
 from moerank.data.overlap import shared_queries
 from moerank.data.read import CELLS_AT_A_TIME, quoted
 from moerank.data.read import table as tables
-from moerank.data.read.delimited import parsed_numbers
+from moerank.data.read.delimited import fault_of, parsed_numbers
 from moerank.metrics import NDCG, Metric
 from moerank.rankers.rank_rls import RankRLS
 from moerank.runs.problem import Problem
@@ -173,20 +172,14 @@ class Draft:
         return replace(self, gaps=gaps, largest=largest), parts, problem.metric.make()
 
 
-NUMERIC = pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean
-
-
 class _Column:
     """The first values of a column of a table."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         self.kind, self.cells = column.type, column.combine_chunks()
-        self.is_odd = np.zeros(len(self.cells), np.bool_)
-        if pa.types.is_string(self.kind):
-            numbers, self.is_odd = parsed_numbers(self.cells)
-        elif any(is_kind(self.kind) for is_kind in NUMERIC):
-            numbers = pa.array(arrow_numbers(self.cells), pa.float64(), from_pandas=True)
-        else:
+        try:
+            numbers, self.is_odd = parsed_numbers(self.cells.cast(pa.string()))
+        except pa.ArrowException:  # lists, for instance
             numbers = pa.nulls(len(self.cells), pa.float64())
             self.is_odd = np.asarray(self.cells.is_valid())
         self.numbers = np.asarray(numbers, np.float64)
@@ -215,12 +208,11 @@ class _Column:
         """Return the first cells that are no numbers, with their rows, and how many numbers there are."""
         n_numbers = np.count_nonzero(~self.is_odd & ~self.is_missing)
         rows = np.flatnonzero(self.is_odd)[: 3 if n_numbers else 1].tolist()
-        named_rows = zip(tables.row_names(path, rows), rows, strict=True)
-        cells = ", ".join(
-            f"{name} holds {quoted(str(self.cells[row].as_py()))}" for name, row in named_rows
-        )
+        texts = [str(self.cells[row].as_py()) for row in rows]
+        named_texts = zip(tables.row_names(path, rows), texts, strict=True)
+        cells = ", ".join(f"{name} holds {quoted(text)}" for name, text in named_texts)
         numbers = f"; {n_numbers:,} of {len(self.cells):,} rows hold numbers" if n_numbers else ""
-        return f"{cells}, which is not a number{numbers}"
+        return f"{cells}, which is {fault_of(texts[0])}{numbers}"
 
 
 def draft_problem(
@@ -336,7 +328,8 @@ def _no_guess(path: Path, role: str, content: str, names: Sequence[str]) -> Valu
 
 def _why_left_out(name: str, column: _Column, path: Path) -> str:
     """Return why a column is no feature, nothing if it is one."""
-    if name in ("", "__index_level_0__"):
+    is_counter = len(column.numbers) >= FEWEST and (np.diff(column.numbers) == 1).all()
+    if is_counter or tables.ROW_NUMBERS.fullmatch(name):
         return "it numbers the rows"
     if column.is_odd.any():
         return column.why_odd(path)
@@ -351,12 +344,12 @@ def _why_left_out(name: str, column: _Column, path: Path) -> str:
     return f"its name says that it {meaning}; remove it here if that is wrong"
 
 
-def data_remarks(parts: Fold, metric: Metric) -> tuple[list[str], list[str]]:
-    """Return warnings about a fold before a run: about shared queries and extreme values, and about leaks."""
-    train = parts[0]
-    extreme = [train.feature_names[feature] for feature in np.flatnonzero(train.is_extreme)]
-    copies, others = shared_queries(parts)
-    return [*copies, *others, *extreme_remarks(extreme)], leak_remarks(train, metric)
+def data_remarks(
+    parts: Sequence[RankingData], metric: Metric | None = None
+) -> tuple[list[str], list[str]]:
+    """Return warnings about parts before a run: about queries, values and rows, and about leaks in training."""
+    remarks = [*shared_queries(parts), *cautions_about(parts[0])]
+    return remarks, leak_remarks(parts[0], metric)
 
 
 def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:

@@ -129,8 +129,9 @@ class DataSection(Section):
 
     def _checked(self, parts: Fold, fold: int) -> Fold:
         """Return the parts of a fold; refuse queries that stand in two of them unless that is allowed."""
-        for sentence in shared_queries(parts)[0] if self.overlap == "refuse" else ():
-            raise ValueError(f'fold {fold}: {sentence}, or --set data.overlap="allow"')
+        for sentence, is_copy in shared_queries(parts).items():
+            if is_copy and self.overlap == "refuse":
+                raise ValueError(f'fold {fold}: {sentence} Or --set data.overlap="allow"')
         return parts
 
     def _read(self, fold: int, folders: Folders) -> Fold:
@@ -143,7 +144,7 @@ class DataSection(Section):
 
     def query_ids(self, part: RankingData, fold: int) -> list[Any]:
         """Return the ids of the queries of a part; queries of several folds with the same id are the same query."""
-        return part.qid[part.offsets[:-1]].tolist()
+        return part.query_ids.tolist()
 
     def settings(self) -> dict[str, Any]:
         """Return all settings that can change results, as plain JSON values."""
@@ -407,12 +408,10 @@ def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
 
 def _ids_agree(parts: Sequence[RankingData]) -> bool:
     """Return whether queries of several parts with the same id have the same rows; else each part numbers its own."""
-    rows: dict[Any, int] = {}
-    for part in parts:
-        for query, content in zip(part.qid[part.offsets[:-1]], query_digests(part), strict=True):
-            if rows.setdefault(query, content) != content:
-                return False
-    return True
+    rows = {
+        pair for part in parts for pair in zip(part.query_ids, query_digests(part), strict=True)
+    }
+    return len(rows) == len({query for query, _ in rows})
 
 
 def _fold(parts: object) -> Fold:

@@ -237,3 +237,103 @@ def test_the_name_of_a_file_adds_no_key(shop):
     content = tomllib.loads(draft_problem(path).text)
     assert content["data"]["file"] == path.name
     assert "search" not in content
+
+
+def rows_of_queries(n_queries=40, n_documents=8):
+    draw = np.random.default_rng(4)
+    for query in range(n_queries):
+        for _ in range(n_documents):
+            x = draw.random(3)
+            yield query, f"{query},{int(x[0] + draw.normal(0, 0.3) > 0.5)},{x[0]:.4f},{x[1]:.4f},{x[2]:.4f}\n"
+
+
+QUICK = [
+    f"--set={setting}"
+    for setting in ("feature_selection.generations=2", "feature_selection.population=6", "comparison.trees=0")
+]
+
+
+def written_parts(folder, part_of):
+    """Write tables of three parts, to which the rows are dealt by a function of query and row; return the commands."""
+    folder.mkdir()
+    texts = dict.fromkeys(("train", "vali", "test"), "qid,label,a,b,c\n")
+    for number, (query, row) in enumerate(rows_of_queries()):
+        for part in part_of(query, number):
+            texts[part] += row
+    for part, text in texts.items():
+        (folder / f"{part}.csv").write_text(text)
+    run = ("run", f"{folder.name}.toml", "--out", f"r-{folder.name}", *QUICK)
+    return ("init", folder.name), ("data", "describe", f"{folder.name}.toml"), run
+
+
+@pytest.mark.filterwarnings("ignore:.*is the same for any order")
+def test_rows_dealt_at_random_are_said_by_every_command(command, tmp_path):
+    dealt = np.random.default_rng(0).choice(["train", "train", "vali", "test"], 320)
+    for call in written_parts(tmp_path / "rows", lambda query, number: [dealt[number]]):
+        outcome = command(*call)
+        assert outcome.exit_code == 0, outcome.stderr
+        said = (outcome.stdout if "describe" in call else outcome.stderr).splitlines()
+        assert any(
+            re.match(r"3\d of 3\d test queries are also in the training part by their ids", line) for line in said
+        )
+
+
+@pytest.mark.filterwarnings("ignore:.*is the same for any order", "ignore:.*by all their rows")
+def test_the_same_queries_in_two_parts_are_said_and_refused_by_run(command, tmp_path):
+    def part_of(query, number):
+        return ("train", "vali", "test", "train")[query % 4 : query % 4 + (1 if query < 20 else 2)]
+
+    init, describe, run = written_parts(tmp_path / "same", part_of)
+    sentence = "5 of 15 test queries are also in the validation part by all their rows, such as 21. Keep all rows of a"
+    assert sentence in command(*init).stderr
+    assert sentence in command(*describe).stdout
+    refused = command(*run)
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith("error: fold 1: 5 of 15 validation queries are also in the training part by all")
+    assert refused.stderr.endswith('in one part. Or --set data.overlap="allow"\n')
+    allowed = command(*run, '--set=data.overlap="allow"')
+    assert allowed.exit_code == 0 and sentence in allowed.stderr
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_columns_that_number_the_rows_are_left_out(command, tmp_path, ending):
+    names = {"Unnamed: 0": 0, "index": 3, "level_0": 5, "rowid": 7, "Row_Number": 9}
+    columns = {name: np.roll(np.arange(320), shift) for name, shift in names.items()} | {"n": 17 + np.arange(320)}
+    table = np.array([row.split(",") for _, row in rows_of_queries()], float)
+    columns |= dict(zip(("qid", "label", "a", "b", "c"), table.T, strict=True))
+    columns["id64"] = 2**60 + np.random.default_rng(0).permutation(320)
+    lines = ["\n".join(map(str, values.tolist())).split() for values in columns.values()]
+    lines = [",".join(columns), *map(",".join, zip(*lines, strict=True))]
+    path = tmp_path / f"t.{ending}"
+    if ending == "csv":
+        path.write_text("\n".join(lines) + "\n")
+    else:
+        pq.write_table(pa.table(columns), path)
+    outcome = command("init", path.name)
+    for name in (*names, "n"):
+        assert f"left out: {name!r}, it numbers the rows\n" in outcome.stderr
+    assert re.search(
+        r"left out: 'id64', (line 2|row 1) holds '1152921504606847\d+', which is an integer bey", outcome.stderr
+    )
+    assert load_problem("t.toml", {"data.overlap": "allow"}).load_fold(1)[0].feature_names == ("a", "b", "c")
+
+
+@pytest.mark.filterwarnings("ignore:.*is the same for any order")
+def test_labels_from_1_rows_that_are_counted_and_a_query_with_most_pairs_are_named(command, tmp_path):
+    rows = [row for _, row in rows_of_queries(30)] + [f"x,{n % 3},{n % 7},{n % 5},0\n" for n in range(600)]
+    lines = [row.split(",", 2) for row in rows]
+    text = "".join(f"{query},{int(label) + 1},{n + 0.5},{x}" for n, (query, label, x) in enumerate(lines))
+    (tmp_path / "t.csv").write_text("qid,label,row,a,b,c\n" + text)
+    (tmp_path / "t.toml").write_text(
+        'name = "t"\n[data]\nsource = "table"\nfile = "t.csv"\nsplit = {test = 0.1, seed = 1}\n'
+    )
+    for call in (("data", "describe", "t.toml"), ("run", "t.toml", *QUICK)):
+        outcome = command(*call)
+        assert outcome.exit_code == 0, outcome.stderr
+        said = outcome.stdout if "describe" in call else outcome.stderr
+        assert "Values of 'row' rise from row to row. If they number the rows, leave the feature out.\n" in said
+        assert "No document has label 0, so those with label 1 count as relevant, too: subtract 1 from all" in said
+        assert "or set the limits labels = [2, 3].\n" in said
+        assert re.search(
+            r"Query x holds 120,000 of 120,\d+ preference pairs, so rankers hardly learn from others", said
+        )

@@ -40,6 +40,7 @@ def test_every_count_of_a_small_set():
         "scaling": "none",
         "weighted": [],
         "comes_scaled": False,
+        "cautions": [],
     }
     complete, identical = description.remarks()
     assert complete == "No value of the 3 features is infinite or missing."

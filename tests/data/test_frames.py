@@ -129,6 +129,9 @@ def test_masked_labels_queries_and_weights_are_missing():
         (pa.array(["x", "y", "z"], pa.string_view()), "holds string_view"),  # as those of polars
         (pa.array(["x", "y", "z"]).dictionary_encode(), "holds dictionary"),
         (pa.array([[1], [2], [3]]), "holds list"),
+        (pd.Series([1, 2, 2**53 + 1]), r"holds integers beyond 2\^53, such as 9007199254740993 at \[2\], "),
+        (pd.Series([1, None, 2**60], dtype="Int64"), r"holds integers beyond 2\^53, such as 1152921504606846976 at"),
+        (pa.array([None, -(2**53) - 1, 2]), r"holds integers beyond 2\^53, such as -9007199254740993 at \[1\], "),
     ],
 )
 def test_columns_that_hold_no_numbers_are_refused_by_name(column, kind):
@@ -136,6 +139,20 @@ def test_columns_that_hold_no_numbers_are_refused_by_name(column, kind):
     message = rf"data: column 'site' of X is no feature .*{kind}.*leave it out, turn it into .*dummies"
     with pytest.raises(ValueError, match=message):
         made(pd.DataFrame(columns) if isinstance(column, pd.Series) else Capsule(columns))
+
+
+def test_integers_that_double_precision_holds_are_features():
+    largest = [2**53, -(2**53), 0]
+    for column in (
+        pd.Series(largest),
+        pd.Series(largest, dtype="Int64"),
+        pa.array(largest),
+        pa.array([2**53, None, 1]),
+    ):
+        columns = {"a": VALUES[:, 0], "id": column}
+        table = pd.DataFrame(columns) if isinstance(column, pd.Series) else Capsule(columns)
+        assert RankingData(table, LABELS, QUERIES, missing=0.0).X[0, 1] == 2.0**53
+    assert made(np.array([largest, largest]).T).X[:, 1].tolist() == largest
 
 
 def test_columns_of_arrow_are_numbers():
@@ -209,6 +226,11 @@ def test_queries_of_every_type(qid):
         (scipy.sparse.coo_array((100_663, 1000)), r"X is sparse; .*X\.toarray\(\), which takes 0\.75 GiB"),
         (VALUES + 1j, r"X must be a table of numbers.*: (Complex data|no real)"),
         (VALUES.astype("datetime64[s]"), r"X must be a table of numbers.*: (Complex data|no real)"),
+        (
+            np.array([[1, 2], [3, 4], [0, 2**64 - 1]], np.uint64),
+            r"X must be a table of numbers.* \(holds integers beyond 2\^53, such as 18446744073709551615 at \[2, 1\]",
+        ),
+        ([[1, 2], [-(2**53) - 1, 4], [0, 1]], r"such as -9007199254740993 at \[1, 0\], which are equal in double"),
         (
             VALUES.astype("timedelta64[s]"),
             r"X must be a table of numbers.*: (Complex data|no real)",

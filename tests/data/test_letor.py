@@ -82,6 +82,8 @@ GOOD = "1 qid:2 1:0.5 2:1"
         ("1 qid:2 1:1:2", "the value '1:2' of feature 1"),
         ("1 qid:2 1:-inf", "the value '-inf' of feature 1 is not a finite number of 64 bits"),
         ("1 qid:2 1:1 2:1e999", "the value '1e999' of feature 2 is not a finite number"),
+        ("1 qid:2 1:1 2:9007199254740993", "the value '9007199254740993' of feature 2 .*or an integer beyond 2.53: '1"),
+        ("1 qid:2 1:-1152921504606846976", "the value '-1152921504606846976' of feature 1 .*or an integer beyond 2"),
         ("1 qid:2 999999999999:1", "'999999999999:1' is not .* or pass n_features for larger numbers"),
         ("1 qid:2 1:1\x00", r"the value '1\\x00' of feature 1"),
         ("1 qid:2\x0b1:1", r"the query id '2\\x0b1:1'"),

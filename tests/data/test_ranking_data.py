@@ -179,7 +179,7 @@ def test_ids_and_weights_go_with_their_documents():
     "scores", [[1j, 0], np.array([1j, 0]), [2**53, 2**53 + 1], np.array([2**64 - 1, 0], np.uint64)]
 )
 def test_scores_that_double_precision_cannot_hold_are_refused(scores):
-    with pytest.raises(ValueError, match=r"data: scores must be numbers \((the values are of|integers beyond 2)"):
+    with pytest.raises(ValueError, match=r"data: scores must be numbers \((the values are of|holds integers beyond 2)"):
         NDCG(1).score(RankingData([[0.0], [0.0]], [0, 1], [1, 1]), scores)
 
 

@@ -81,6 +81,7 @@ def test_numbers_are_rounded_correctly(table):
         return rng.choice(["", "-", "+"]) + digits[:point] + "." * (point < len(digits)) + digits[point:] + exponent
 
     texts = [text for text in (number() for _ in range(20_000)) if np.isfinite(float(text))]
+    texts = [text for text in texts if not text.strip("+-").isdigit() or abs(int(text)) <= 2**53]
     rows = "".join(f"0,1,{text}\n" for text in texts)
     expected = np.array([float(text) for text in texts])
     assert np.array_equal(table("label,query,a\n" + rows).X[:, 0], expected)
@@ -115,6 +116,10 @@ REFUSED = [
     (b"PK\x03\x04", r"train\.csv is an archive or a compressed file; unpack it"),
     ("label,query,a\n1,7,1\n".encode("utf-16"), r"train\.csv is UTF-16 text; save it as UTF-8"),
     ("label,query,a\n1,7,inf\n", r"line 2: the value 'inf' of 'a' is not a number"),
+    (
+        "label,query,a\n1,7,9006999999999999\n1,7,-00009007199254740993\n",
+        r"line 3: the value '-00009007199254740993' of 'a' is an integer beyond 2\^53; turn it into numbers, or leave",
+    ),
     ("label,query,a\n1,7,1e999\n", r"X\[0, 0\] is inf \(row 0, feature 'a'\); a value must be finite"),
     ("label\tquery\ta\n1\t7\t1\n\t\n", r"line 3: 2 fields, but the header names 3 columns"),
     ("label;query;a\n1;7;1,5\n", r"line 2: the value '1,5' of 'a' is not a number"),
@@ -124,7 +129,7 @@ REFUSED = [
     ("label,query,a\n1,7,1\n1,8,1\n0,7,2\n", r"line 4: query 7 begins again; sort the rows by the column 'query'"),
     ("label,query,a,a\n1,7,1,2\n", r"two columns are called 'a'; give distinct names"),
     ("label,qid,a\n1,7,1\n", r"query=: unknown column 'query'; choose one of label, qid, a"),
-    (",label,query,a\n0,1,7,2\n", r"the column '' is an index that pandas wrote, not a feature"),
+    (",label,query,a\n0,1,7,2\n", r"the column '' is an index that pandas wrote, or numbers the rows"),
     ("label,query,a\n", r"the table has no row"),
     ("", r"the first line must be a header"),
     ('"label","query","a\r","b"\n1,7,2,3\n', r"the first line must be a header"),
@@ -331,6 +336,16 @@ WRONG = [
     (GRADED, {"labels": {"E": -1}}, "labels of 'E' must be at least 0"),
     (PLAIN | {"a": [1.0, np.inf, 2.0]}, {}, r"X\[1, 0\] is inf \(row 1, feature 'a'\)"),
     (PLAIN | {"a": [1.0, 2.0, -1e39]}, {"dtype": np.float32}, r"X\[2, 0\] is -inf"),
+    (
+        PLAIN | {"a": [1, None, 2**63 - 1]},
+        {},
+        r"the column 'a' holds integers beyond 2\^53, such as 9223372036854775807",
+    ),
+    (
+        PLAIN | {"rowid": [3, 1, 2]},
+        {},
+        r"the column 'rowid' is an index .* or numbers the rows, and no feature; exclude",
+    ),
     (PLAIN | {"label": [1, None, 0]}, {}, r"row 2: the label in the column 'label' is missing"),
     (PLAIN | {"query": ["x", None, "y"]}, {}, r"row 2: no query id in the column 'query'"),
     (PLAIN | {"__index_level_0__": [1, 2, 3]}, {}, r"the column '__index_level_0__' is an index that pandas wrote"),

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from decimal import Decimal
 from unicodedata import category
 
 import numpy as np
@@ -83,7 +84,8 @@ def _values(tokens, nulls, limit, dtype):
                 values[last] = dtype(float(value)) + dtype(0)
         except ValueError:
             return None
-        if not set(value) <= DECIMAL or not np.isfinite(values[last]):
+        is_exact = not value.lstrip(b"+-").isdigit() or abs(Decimal(value.decode())) <= 2**53
+        if not set(value) <= DECIMAL or not np.isfinite(values[last]) or not is_exact:
             return None
     return values
 

@@ -21,6 +21,12 @@ from moerank.data.ranking_data import RankingData
 from moerank.files import open_regular
 from moerank.kernels.letor_text import POWERS
 
+# An integer up to 9.007e15, which is about 2^53, beyond which double precision loses digits, or a decimal.
+NUMERAL = (
+    r"[+-]?(?:0*(?:[0-8]?[0-9]{1,15}|900[0-6][0-9]{12})|[0-9]+[eE][+-]?[0-9]+"
+    r"|(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+)
+
 CELLS_AT_A_TIME = 2**22  # values of a table that are read together
 
 MISSING_REMEDY = (

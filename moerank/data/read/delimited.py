@@ -34,7 +34,7 @@ SEPARATORS = ",;\t"
 Lines: TypeAlias = Iterator[tuple[int, str]]
 Rows: TypeAlias = Iterator[tuple[int, list[str]]]
 
-NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
+NUMBER = re.compile(rf"[ \t]*{read.NUMERAL}[ \t]*")
 
 NOT_NUMBERS = (
     "turn it into numbers, or leave the column out: exclude= in Python, or in [data] of a "
@@ -82,12 +82,17 @@ def _fields(line: str, separator: str) -> list[str]:
     return []
 
 
+def fault_of(cell: str) -> str:
+    """Return why a cell is refused as a number."""
+    return "an integer beyond 2^53" if re.fullmatch(r"\s*[+-]?[0-9]+\s*", cell) else "not a number"
+
+
 def parsed_numbers(cells: pa.Array) -> tuple[pa.Array, Mask]:
-    """Return texts as numbers, true as 1, false as 0 and null for what is missing; and which are no numbers."""
+    """Return texts as numbers, true as 1, false as 0 and null for what is missing; and which have a fault."""
     cells = pc.utf8_trim(cells, " \t")
     with suppress(pa.ArrowInvalid):
         numbers = cells.cast(pa.float64())
-        if pc.all(pc.is_finite(numbers)).as_py():
+        if pc.all(pc.less(pc.abs(numbers), 2**53)).as_py():
             return numbers, np.zeros(len(cells), np.bool_)
     for spellings, digit in ((TRUE, "1"), (FALSE, "0"), (MISSING, None)):
         cells = pc.if_else(pc.is_in(cells, pa.array(spellings)), digit, cells)
@@ -128,8 +133,9 @@ def read_csv(
             batch[name], is_wrong = parsed_numbers(cells[name])
             if is_wrong.any():
                 row = int(is_wrong.argmax())
-                cell = f"the value {read.quoted(cells[name][row].as_py())} of {name!r}"
-                raise read.WrongRowError(n_rows + row, f"{cell} is not a number; {NOT_NUMBERS}")
+                cell = cells[name][row].as_py()
+                fault = f"the value {read.quoted(cell)} of {name!r} is {fault_of(cell)}"
+                raise read.WrongRowError(n_rows + row, f"{fault}; {NOT_NUMBERS}")
         yield pa.RecordBatch.from_pydict(batch)
         n_rows += cells.num_rows
 

@@ -206,7 +206,7 @@ def _queries_beside(counts_file: Path, path: Path, n_documents: int) -> Integers
 
 _LABEL = re.compile(rb"[0-9]{1,9}(?:\.0*)?")
 _QUERY_ID = re.compile(r"[^\s\x00-\x1f\x7f-\x9f\udc80-\udcff]{1,100}")
-_NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_NUMBER = f"^{read.NUMERAL}$"
 _NULL = "(?i)^(null|nan)$"
 _DOCUMENT = re.compile(rb"#[ \t]*(?:docid[ \t]*=[ \t]*)?([^\s]*)")
 
@@ -409,7 +409,7 @@ class _Parser:
             elif not re.search(_NUMBER, text) or abs(float(text)) > self._largest:
                 return (
                     f"the value {read.quoted(value)} of feature {feature} is not a finite number "
-                    f"of {8 * self.dtype.itemsize} bits"
+                    f"of {8 * self.dtype.itemsize} bits, or an integer beyond 2^53"
                 )
             minimum = feature + 1
         return "the line is not a document"

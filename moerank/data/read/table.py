@@ -54,6 +54,11 @@ BUFFER = 2**16
 LABELS = ["label", "relevance", "rel", "grade", "target", "y"]
 QUERIES = ["qid", "query_id", "query", "queryid", "srch_id", "session_id", "group"]
 
+# Names of columns that number the rows, in a table that pandas or a database wrote.
+ROW_NUMBERS = re.compile(
+    r"(?i)|__index_level_\d+__|unnamed: \d.*|index|level_\d+|row_?(id|num|number)"
+)
+
 NAMES_OF_PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
 
 # The label of each text; or increasing limits, of which a label counts those that a value reaches.
@@ -238,12 +243,12 @@ def table_columns(
     names_of_roles = {role: name for role, name in columns.items() if name}
     if features is None:
         no_features = {*names_of_roles.values(), *excluded}
-        names_of_features = stored_roles.get("features") or present
-        selected = tuple(name for name in names_of_features if name not in no_features)
-        for name in {"", "__index_level_0__"}.intersection(selected):
+        stored_features = stored_roles.get("features")
+        selected = tuple(name for name in stored_features or present if name not in no_features)
+        for name in () if stored_features else filter(ROW_NUMBERS.fullmatch, selected):
             raise ValueError(
-                f"{path}: the column {name!r} is an index that pandas wrote, not a feature; write "
-                "the table with index=False, or list the columns that are features"
+                f"{path}: the column {name!r} is an index that pandas wrote, or numbers the rows, "
+                "and no feature; exclude it, or list the columns that are features"
             )
     else:
         selected = tuple(dict.fromkeys(listed(features)))
