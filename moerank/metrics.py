@@ -113,10 +113,9 @@ class Metric(ABC):
         values = self.values(data, scores)
         if len(outside := np.argwhere(~(np.abs(values - 0.5) <= 0.5 + VALUE_TOLERANCE))):
             query, individual = outside[0]
-            qid = data.qid[data.offsets[query]]
             raise ValueError(
-                f"{self.name} is {values[query, individual]:g} for query {qid} of {data.name}. "
-                "Return values between 0 and 1"
+                f"{self.name} is {values[query, individual]:g} for query {data.query_ids[query]} "
+                f"of {data.name}. Return values between 0 and 1"
             )
         return values
 

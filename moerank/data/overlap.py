@@ -41,8 +41,7 @@ def shared_queries(parts: Sequence[RankingData]) -> dict[str, bool]:
     '1 of 1 validation queries are also in the training part by all their rows'
     """
     sentences = {}
-    named_parts = zip(PART_NAMES, parts, strict=False)
-    for (earlier, former), (later, latter) in combinations(named_parts, 2):
+    for (i, former), (j, latter) in combinations(enumerate(parts), 2):
         is_shared = np.isin(query_digests(latter), query_digests(former))
         is_copy = bool(is_shared[latter.label_runs.n_pairs_of > 0].any())
         if not is_copy:
@@ -50,9 +49,9 @@ def shared_queries(parts: Sequence[RankingData]) -> dict[str, bool]:
         if is_shared.any() and (is_copy or not _are_counts(parts)):
             what = "all their rows" if is_copy else "their ids"
             sentence = (
-                f"{is_shared.sum():,} of {latter.n_queries:,} {later} queries are also in the "
-                f"{earlier} part by {what}, such as {latter.query_ids[is_shared][0]}. Keep all "
-                "rows of a query in one part."
+                f"{is_shared.sum():,} of {latter.n_queries:,} {PART_NAMES[j]} queries are also in "
+                f"the {PART_NAMES[i]} part by {what}, such as {latter.query_ids[is_shared][0]}. "
+                "Keep all rows of a query in one part."
             )
             sentences[sentence] = is_copy
     return sentences

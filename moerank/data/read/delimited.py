@@ -133,9 +133,9 @@ def read_csv(
             batch[name], is_wrong = parsed_numbers(cells[name])
             if is_wrong.any():
                 row = int(is_wrong.argmax())
-                cell = cells[name][row].as_py()
-                fault = f"the value {read.quoted(cell)} of {name!r} is {fault_of(cell)}"
-                raise read.WrongRowError(n_rows + row, f"{fault}; {NOT_NUMBERS}")
+                text = cells[name][row].as_py()
+                fault = f"the value {read.quoted(text)} of {name!r} is {fault_of(text)}; "
+                raise read.WrongRowError(n_rows + row, fault + NOT_NUMBERS)
         yield pa.RecordBatch.from_pydict(batch)
         n_rows += cells.num_rows
 

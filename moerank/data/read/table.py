@@ -243,9 +243,9 @@ def table_columns(
     names_of_roles = {role: name for role, name in columns.items() if name}
     if features is None:
         no_features = {*names_of_roles.values(), *excluded}
-        stored_features = stored_roles.get("features")
-        selected = tuple(name for name in stored_features or present if name not in no_features)
-        for name in () if stored_features else filter(ROW_NUMBERS.fullmatch, selected):
+        names_of_features = stored_roles.get("features") or present
+        selected = tuple(name for name in names_of_features if name not in no_features)
+        for name in filter(ROW_NUMBERS.fullmatch, selected):
             raise ValueError(
                 f"{path}: the column {name!r} is an index that pandas wrote, or numbers the rows, "
                 "and no feature; exclude it, or list the columns that are features"
