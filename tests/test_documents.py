@@ -115,10 +115,10 @@ def own_data(tmp_path):
         (tmp_path / name).write_text(write(world))
     (tmp_path / "golden.jsonl").write_text(logs.plugin(logs.GOLDEN))
     (tmp_path / "golden.csv").write_text(logs.quepid(logs.GOLDEN))
-    for fold, beginning in ((1, 0), (2, 10)):
+    for fold, beginnings in ((1, (0, 10, 20)), (2, (10, 20, 0))):
         folder = tmp_path / "my_data" / f"Fold{fold}"
         folder.mkdir(parents=True)
-        for part, query in zip(("train", "vali", "test"), (beginning, 10, 20), strict=True):
+        for part, query in zip(("train", "vali", "test"), beginnings, strict=True):
             rows = range(query * 10, query * 10 + 100)
             lines = [
                 f"{data.y[row]} qid:{data.qid[row]} " + " ".join(f"{f}:{v}" for f, v in enumerate(data.X[row], start=1))

@@ -37,7 +37,7 @@ def shared_queries(parts: Sequence[RankingData]) -> dict[str, bool]:
     --------
     >>> train = RankingData([[0.5], [0.25], [0.75], [0.5]], y=[1, 0, 1, 0], qid=[7, 7, 8, 8])
     >>> [sentence] = shared_queries([train, RankingData([[0.25], [0.5]], y=[0, 1], qid=[9, 9])])
-    >>> sentence[:71]
+    >>> sentence[:73]
     '1 of 1 validation queries are also in the training part by all their rows'
     """
     sentences = {}

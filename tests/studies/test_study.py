@@ -95,7 +95,7 @@ def test_a_cell_with_a_result_is_finished_even_if_another_process_failed(tiny_pr
 
 
 def test_results_of_older_data_are_named(tmp_path):
-    lines = (f"{row % 2} qid:{row // 4} 1:{row % 3} 2:{row % 5}\n" for row in range(80))
+    lines = (f"{row % 2} qid:{row // 4} 1:{row % 7} 2:{row % 9}\n" for row in range(80))
     (tmp_path / "set.txt").write_text("".join(lines))
     text = 'name = "set"\n[data]\nsource = "letor"\nfile = "set.txt"\nsplit = {folds = 4}\n'
     (tmp_path / "set.toml").write_text(text)
