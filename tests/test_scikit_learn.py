@@ -63,8 +63,8 @@ def test_score_is_the_metric_of_the_predictions(fold):
         ranker.score(test, qid=qid_test)
     with pytest.raises(ValueError, match="test data: y is missing"):
         ranker.score(X_test, qid=qid_test)
-    one = qid == qid[0]
-    alone = mr.RankRLS().fit(X[one], y[one], qid=0, validation=(X[one], y[one]))  # without a warning, as is `score`
+    one, other = qid == qid[0], qid == qid[-1]
+    alone = mr.RankRLS().fit(X[one], y[one], qid=0, validation=(X[other], y[other]))  # without a warning, as is `score`
     assert 0 <= alone.score(X[one], y[one]) <= 1
 
 

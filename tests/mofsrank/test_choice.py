@@ -236,7 +236,7 @@ def test_the_queries_of_the_tests_tune_and_order_nothing():
     with pytest.raises(ValueError, match='final="guaranteed" needs validation data'):
         MOFSRank(final="guaranteed", **SMALL).fit(train)
     with pytest.raises(ValueError, match="one query has no halves"):
-        MOFSRank(final="guaranteed", **SMALL).fit(train, validation=of_queries(train, np.array([0])))
+        MOFSRank(final="guaranteed", **SMALL).fit(train, validation=of_queries(vali, np.array([0])))
 
 
 def test_every_setting_is_listed_with_its_value_or_its_default():

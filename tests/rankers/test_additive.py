@@ -284,6 +284,7 @@ def test_a_search_starts_from_few_of_many_features():
     np.testing.assert_array_equal(strings[:30], nested_masks(path, 120, np.arange(1, 31)))
 
 
+@pytest.mark.filterwarnings("ignore:9 of 9 validation queries are also in the training part")
 def test_all_stages_run_by_name_and_the_front_serves_trees(noisy_data):
     solver = MOFSRank(
         "additive",
