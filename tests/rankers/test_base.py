@@ -124,7 +124,7 @@ def test_scores_that_are_all_equal_are_chosen_last(data):
 
 
 def test_the_memory_of_training_data_keeps_no_validation_data(data):
-    held_out = RankingData(data.X, data.y, data.qid)
+    held_out = RankingData(-data.X, data.y, data.qid)
     seen = weakref.ref(held_out)
     make_solver("fs-ed").fit(data, validation=held_out)
     del held_out
