@@ -13,11 +13,10 @@ from moerank.solvers import solvers
 
 PROJECT = Path(__file__).resolve().parents[1]
 ROOMS = ("mofsrank", "exports", "runs", "studies", "figures", "reports", "cli")
-BACKENDS = {"RankRLS", "RankSVM", "FSMRank", "AdditiveRLS", "LambdaMART", "RankerAdapter", "Trainer"}
+ENTRIES = [entry for entry in solvers().values() if entry.backend]
+NAMES = {entry.name for entry in ENTRIES}
+BACKENDS = {entry.kind.__name__ for entry in ENTRIES} | {"LambdaMART", "RankerAdapter", "Trainer"}
 BACKENDS |= {"LinearPopulation", "TablePopulation", "FittedPopulation"}
-
-
-NAMES = {entry.name for entry in solvers().values() if entry.backend}
 
 
 def files_of_rooms():

@@ -107,7 +107,8 @@ def test_image_counts_members_and_marks_the_chosen_pixels(tiny_result):
 
 
 def test_a_run_has_the_figures_that_have_something_to_show(tiny_result):
-    assert list(available_figures(tiny_result)) == OF_EVERY_SEARCH
+    assert available_figures(tiny_result).keys() >= {*OF_EVERY_SEARCH}
+    assert available_figures(tiny_result).keys().isdisjoint({"certificate", "objectives", "shapes"})
     ranker = replace(tiny_result, convergence={})
     assert [name for name in OF_EVERY_SEARCH if not RUN_FIGURES[name].has_data(ranker)] == ["convergence"]
 

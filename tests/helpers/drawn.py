@@ -6,7 +6,7 @@ from matplotlib.text import Text
 from moerank.figures import RUN_FIGURES
 from moerank.figures.style import in_style
 
-OF_EVERY_SEARCH = [name for name in RUN_FIGURES if name not in ("certificate", "objectives", "shapes")]
+OF_EVERY_SEARCH = [name for name, row in RUN_FIGURES.items() if row.has_data is bool or name == "convergence"]
 """The figures of a run that every search has data for, in the order of the table."""
 
 

@@ -34,6 +34,7 @@ from moerank.rankers import (
 )
 from moerank.rankers.adapter import ForeignRanker, train_on
 from moerank.rankers.model import Model
+from moerank.solvers import solvers
 
 
 @pytest.fixture(scope="module")
@@ -231,6 +232,8 @@ def test_side_by_side_keeps_the_order_and_the_weights(noisy_data):
 
 
 BACKENDS = [RankSVM(2.0), RankRLS(0.05), RankRLS(0.05, target="difference"), FSMRank(lambda2=1e-4)]
+KINDS = [entry.kind for entry in solvers().values() if entry.backend and entry.linear]
+BACKENDS += [kind() for kind in dict.fromkeys(KINDS) if kind not in map(type, BACKENDS)]  # those of later rows
 
 
 N_PAIRS = 2552  # of the data
