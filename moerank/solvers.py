@@ -495,7 +495,7 @@ def _row(
 
 
 def _ranker(name: str, published: tuple[str, int], kind: str, **row: Any) -> SolverEntry:
-    return _row(name, "ranker", published, f"rankers:{kind}", selects=False, **row)
+    return _row(name, "ranker", published, f"rankers.{kind}", selects=False, **row)
 
 
 def _by_trees(
@@ -605,21 +605,21 @@ _OWN = (
     ),
     _by_trees("ilmart", "embedded", LUCCHESE, "ILMART"),
     _by_trees("cegb", "embedded", PETER, "CEGB"),
-    _ranker("ranksvm-primal", CHAPELLE, "RankSVM", backend=True),
-    _ranker("ranksvm-struct", JOACHIMS, "RankSVMStruct"),
-    _ranker("ranksvm-tron", LEE, "RankSVMTRON"),
-    _ranker("rankrls", PAHIKKALA, "RankRLS", backend=True),
-    _ranker("additive", PAHIKKALA, "AdditiveRLS", linear=False, backend=True),
-    _ranker("listnet", CAO, "ListNet"),
-    _ranker("adarank-map", XU, "AdaRank", fixed={"measure": "map"}),
-    _ranker("adarank-ndcg", XU, "AdaRank", fixed={"measure": "ndcg"}),
-    _ranker("svm-map", YUE, "SVMMAP"),
-    _ranker("crr", SCULLEY, "CombinedRegressionRanking"),
-    _ranker("ranksvm-kernel", KUO, "KernelRankSVM", linear=False),
-    _ranker("rank-nystrom", CHEN, "RankNystrom", linear=False, needs=("seed",)),
-    _ranker("rank-fourier", CHEN, "RankFourier", linear=False, needs=("seed",)),
-    _ranker("rankboost", FREUND, "RankBoost", linear=False),
-    _ranker("frank", TSAI, "FRank", linear=False),
-    _ranker("lambdamart", WU, "LambdaMART", linear=False),
-    _ranker("bl-mart", GANJISAFFAR, "BaggedLambdaMART", linear=False, needs=("seed",)),
+    _ranker("ranksvm-primal", CHAPELLE, "rank_svm:RankSVM", backend=True),
+    _ranker("ranksvm-struct", JOACHIMS, "structural_svm:RankSVMStruct"),
+    _ranker("ranksvm-tron", LEE, "rank_svm:RankSVMTRON"),
+    _ranker("rankrls", PAHIKKALA, "rank_rls:RankRLS", backend=True),
+    _ranker("additive", PAHIKKALA, "additive:AdditiveRLS", linear=False, backend=True),
+    _ranker("listnet", CAO, "list_net:ListNet"),
+    _ranker("adarank-map", XU, "boosting:AdaRank", fixed={"measure": "map"}),
+    _ranker("adarank-ndcg", XU, "boosting:AdaRank", fixed={"measure": "ndcg"}),
+    _ranker("svm-map", YUE, "structural_svm:SVMMAP"),
+    _ranker("crr", SCULLEY, "rank_rls:CombinedRegressionRanking"),
+    _ranker("ranksvm-kernel", KUO, "kernel:KernelRankSVM", linear=False),
+    _ranker("rank-nystrom", CHEN, "kernel:RankNystrom", linear=False, needs=("seed",)),
+    _ranker("rank-fourier", CHEN, "kernel:RankFourier", linear=False, needs=("seed",)),
+    _ranker("rankboost", FREUND, "boosting:RankBoost", linear=False),
+    _ranker("frank", TSAI, "boosting:FRank", linear=False),
+    _ranker("lambdamart", WU, "lambda_mart:LambdaMART", linear=False),
+    _ranker("bl-mart", GANJISAFFAR, "lambda_mart:BaggedLambdaMART", linear=False, needs=("seed",)),
 )

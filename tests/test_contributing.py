@@ -72,22 +72,12 @@ def block_behind(sentence, text=TEXT):
 OBJECTIVES = "moerank/mofsrank/objectives.py"
 CHANGES = (
     (
-        "moerank/rankers/__init__.pyi",
-        "from .population import AnyRanker",
-        "from .mean_difference import MeanDifference as MeanDifference",
-    ),
-    (
-        "moerank/rankers/__init__.pyi",
-        "from .rank_rls import Combined",
-        "from .quadratic import Quadratic as Quadratic",
-    ),
-    (
         "moerank/solvers.py",
         '_row("gas", "filter"',
         '_row("largest-variance", "filter", CAO, "selectors.variance:LargestVariance"),',
     ),
-    ("moerank/solvers.py", '_ranker("listnet"', '_ranker("mean-difference", CAO, "MeanDifference"),'),
-    ("moerank/solvers.py", '_ranker("listnet"', '_ranker("quadratic", CAO, "Quadratic", backend=True),'),
+    ("moerank/solvers.py", '_ranker("listnet"', '_ranker("mean-difference", CAO, "mean_difference:MeanDifference"),'),
+    ("moerank/solvers.py", '_ranker("listnet"', '_ranker("quadratic", CAO, "quadratic:Quadratic", backend=True),'),
     (
         "moerank/solvers.py",
         '_mofs_rank("mofsrank-daea"',
