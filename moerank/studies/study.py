@@ -158,14 +158,12 @@ def read_problems(requested: RequestedProblems, settings: Mapping[str, object]) 
     return _distinct(problems, "two problems are called {}; give one of them another name")
 
 
-def read_solvers(
-    requested: RequestedSolvers, *, own_goal: bool = False, tune: bool = True
-) -> list[Solver]:
-    """Return the requested solvers, see `Study`; two different solvers must not share a name."""
+def read_solvers(requested: RequestedSolvers, **rules: bool) -> list[Solver]:
+    """Return the requested solvers, see `Study` and for `rules` `GivenSolver.of`; two must not share a name."""
     solvers = []
     for name, source in _sources(requested):
         sources = solver_table() if source == "all" else [source]
-        solvers += [_solver(entry, name, own_goal=own_goal, tune=tune) for entry in sources]
+        solvers += [_solver(entry, name, rules) for entry in sources]
     return _distinct(solvers, TWO_SOLVERS)
 
 
@@ -270,11 +268,11 @@ def _problem(source: Any, settings: Mapping[str, object], name: str | None = Non
     return problem if name is None else with_settings(problem, {"name": name})
 
 
-def _solver(source: object, name: str | None, *, own_goal: bool, tune: bool) -> Solver:
+def _solver(source: object, name: str | None, rules: Mapping[str, bool]) -> Solver:
     if isinstance(source, NamedSolver | GivenSolver):
         return source
     if not isinstance(source, str):
-        return GivenSolver.of(source, name, own_goal=own_goal, tune=tune)
+        return GivenSolver.of(source, name, **rules)
     solver = NamedSolver.parse(source)
     if name not in (None, solver.label):
         raise ValueError(
@@ -284,12 +282,12 @@ def _solver(source: object, name: str | None, *, own_goal: bool, tune: bool) -> 
     return solver
 
 
-def _read_ablation(ablate: Mapping[str, Any], *, own_goal: bool, tune: bool) -> dict[str, Solver]:
+def _read_ablation(ablate: Mapping[str, Any], rules: Mapping[str, bool]) -> dict[str, Solver]:
     """Return the solvers of an ablation by name, the base first; see `Study`."""
     solvers = {}
     for name, source in ablate.items():
         label = None if isinstance(source, str) else name
-        solvers[name] = _solver(source, label, own_goal=own_goal, tune=tune)
+        solvers[name] = _solver(source, label, rules)
     labels = {solver.label for solver in solvers.values()}
     if ablate and len(labels) < max(2, len(solvers)):
         raise ValueError(
@@ -377,10 +375,9 @@ class Study:
         groups: dict[tuple[int, ...], list[Problem]] = {}
         for problem in read_problems(problems, settings or {}):
             groups.setdefault(folds_of(problem, requested, data), []).append(problem)
-        variants = _read_ablation(ablate or {}, own_goal=own_goal, tune=tune)
-        distinct = _distinct(
-            [*read_solvers(solvers, own_goal=own_goal, tune=tune), *variants.values()], TWO_SOLVERS
-        )
+        rules = {"own_goal": own_goal, "tune": tune}
+        variants = _read_ablation(ablate or {}, rules)
+        distinct = _distinct([*read_solvers(solvers, **rules), *variants.values()], TWO_SOLVERS)
         ablation = {solver.label: name for name, solver in variants.items()}
         self.out, self.data = Path(out), data
         with pydantic_errors_as_value_errors(first_mistake):
