@@ -235,10 +235,12 @@ MAX_OUTWEIGHING = 2.0
 def weigh(
     differences: ArrayLike, weights: ArrayLike | None = None, heaviest: float = 0.0
 ) -> tuple[Array, float]:
-    """Return values whose plain mean and spread are those of the weighted mean, and the effective number of queries.
+    """Return values of equal queries, of which tests and intervals hold for weighted ones, and their scale.
 
-    The values are d̄ + w (d − d̄), where d̄ is the weighted mean and the weights w have the mean 1. For equal weights they
-    are the differences themselves.
+    With weights w of mean 1 and the weighted mean d̄, d̄ + w (d − d̄) has the mean and the spread of the weighted mean.
+    The n queries tell as much as (Σw)² / Σw² = n / k of equal weight, so a loss of 1 counts k times. The values are
+    these divided by k, so that the tests can take them for differences of equal queries. If one is larger than k, it
+    takes the place of k.
 
     Parameters
     ----------
@@ -252,9 +254,10 @@ def weigh(
     Returns
     -------
     values : ndarray, shape (n_queries, …)
-    n : float
-        (Σw)² / Σw²: so many queries of equal weight would tell as much. 1 if the heaviest query of other parts is more
-        than twice as heavy as that of these, which then lack the queries that decide.
+    scale : float
+        The factor k, 1 for equal weights. It is `n_queries`, with which the tests find nothing, if unequal queries
+        count as fewer than 30, or if the heaviest one of other parts is more than twice as heavy as that of these,
+        which then lack the queries that decide.
 
     References
     ----------
@@ -262,19 +265,24 @@ def weigh(
 
     Examples
     --------
-    >>> values, n = weigh([0.5, 0.9], weights=[1, 3])
-    >>> print(round(values.mean(), 4), round(n, 4))  # (.5 + 3 · .3) / 4, and 4² / (1² + 3²)
-    0.35 1.6
+    >>> d, weights = np.tile([0.5, 0.9], 50), np.tile([1, 3], 50)
+    >>> values, scale = weigh(d, weights)
+    >>> print(round(scale * values.mean(), 4), round(len(d) / scale))  # (.5 + .9) / 4, and 200² / (50 + 50 · 9)
+    0.35 80
     """
     d = numbers(differences, np.ndim(differences), empty=True).T
     w = np.ones(d.shape[-1]) if weights is None else numbers(weights)
     if not w.size:
-        return d.T, 0.0
+        return d.T, 1.0
     numbers(d / w, d.ndim, limit=1.0, empty=True)
     lacks_heaviest = heaviest > MAX_OUTWEIGHING * w.max()
     d, w = d / w.mean(), w / w.mean()
-    n = 1.0 if lacks_heaviest else w.size / (w * w).mean()
-    return (d - (w - 1.0) * d.mean(axis=-1, keepdims=True)).T, float(n)
+    values = d - (w - 1.0) * d.mean(axis=-1, keepdims=True)
+    scale = (w * w).mean()
+    if lacks_heaviest or (w.size < MIN_QUERIES * scale and np.ptp(w) > 0):
+        scale = w.size
+    scale = max(float(scale), float(np.abs(values).max()))
+    return values.T / scale, scale
 
 
 class Tail(NamedTuple):
@@ -297,13 +305,14 @@ class Tail(NamedTuple):
     def joined(self, differences: ArrayLike, weights: ArrayLike | None = None) -> Self:
         """Return the tail with the queries of one more part, given as for `weigh`.
 
-        Double the differences of training queries, because both rankers have fitted these.
+        Double the differences of training queries, because both rankers have fitted these. No difference exceeds 1.
 
         >>> Tail().joined([-0.5, 0.25, 0.0])
         Tail(n=3, size=0.5, heaviest=1.0)
         """
         size = np.max(np.abs(differences), initial=self.size)
         heaviest = np.max([1.0] if weights is None else weights, initial=self.heaviest)
+        size = min(size, heaviest)
         return type(self)(self.n + np.size(differences), float(size), float(heaviest))
 
 
@@ -315,7 +324,7 @@ class Miss(NamedTuple):
     size: float = 1.0
 
 
-def p_above(differences: ArrayLike, value: float = 0.0, n_effective: float | None = None) -> float:
+def p_above(differences: ArrayLike, value: float = 0.0) -> float:
     """Return the one-sided p value of the hypothesis that the mean of all queries is at most `value`.
 
     It is the largest of three: the p value of the t test; that of Hall's test, which removes the skewness from the t
@@ -326,10 +335,8 @@ def p_above(differences: ArrayLike, value: float = 0.0, n_effective: float | Non
     Parameters
     ----------
     differences : array-like, shape (n_queries,)
-        Differences of a metric, between −1 and 1, or the values of `weigh`.
+        Differences of a metric, between −1 and 1.
     value : float, default 0
-    n_effective : float, optional
-        The effective number of queries, see `weigh`; by default `n_queries`.
 
     Returns
     -------
@@ -354,24 +361,14 @@ def p_above(differences: ArrayLike, value: float = 0.0, n_effective: float | Non
     >>> p_above(d) < 1e-6, p_above(d, 0.05), p_above([0.1, 0.1])
     (True, 1.0, 1.0)
     """
-    d = _bounded(differences, n_effective)
+    d = numbers(differences, limit=1.0)
     if _all_equal(d):
         return 1.0
     n, mean, deviation, skewness = moments(d)
     t = (mean - value) / deviation
     hall = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / (6 * n)
     frequency = np.clip((mean - value) / (1 + mean), 0, 1)
-    return float(
-        max(
-            stdtr(n - 1, -np.sqrt(n) * min(t, hall)),
-            (1 - frequency) ** (n_effective or n),
-        )
-    )
-
-
-def _bounded(differences: ArrayLike, n_effective: float | None) -> Vector:
-    """Return differences that lie between −1 and 1, or the values of `weigh`, which may lie beyond."""
-    return numbers(differences, limit=1.0 if n_effective is None else np.inf)
+    return float(max(stdtr(n - 1, -np.sqrt(n) * min(t, hall)), (1 - frequency) ** n))
 
 
 def _all_equal(differences: Vector) -> bool:
@@ -379,13 +376,13 @@ def _all_equal(differences: Vector) -> bool:
     return len(differences) < 2 or bool(np.ptp(differences) <= _rounding(differences))
 
 
-def p_differs(differences: ArrayLike, n_effective: float | None = None) -> float:
+def p_differs(differences: ArrayLike) -> float:
     """Return the two-sided p value of the hypothesis that the mean of all queries is 0; see `p_above`."""
     d = numbers(differences)
-    return min(1.0, 2.0 * p_above(d if d.sum() > 0 else -d, n_effective=n_effective))
+    return min(1.0, 2.0 * p_above(d if d.sum() > 0 else -d))
 
 
-def p_not_within(differences: ArrayLike, margin: float, n_effective: float | None = None) -> float:
+def p_not_within(differences: ArrayLike, margin: float) -> float:
     """Return the p value of the hypothesis that the mean of all queries lies outside ± `margin`.
 
     If it is below α, two one-sided tests at that level reject every mean beyond the margin; see `p_above`.
@@ -401,12 +398,10 @@ def p_not_within(differences: ArrayLike, margin: float, n_effective: float | Non
     p = 4e-05
     """
     d = numbers(differences)
-    return max(p_above(d, -margin, n_effective), p_above(-d, -margin, n_effective))
+    return max(p_above(d, -margin), p_above(-d, -margin))
 
 
-def mean_interval(
-    differences: ArrayLike, level: float = 0.95, n_effective: float | None = None
-) -> tuple[float, float]:
+def mean_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Return the interval of the means that `p_above` and its mirror image do not reject.
 
     Parameters
@@ -414,26 +409,22 @@ def mean_interval(
     differences : array-like, shape (n_queries,)
     level : float, default 0.95
         The confidence of the interval.
-    n_effective : float, optional
-        As in `p_above`.
 
     Returns
     -------
     low, high : float
-        −∞ and ∞ for a single difference, for differences that are all equal, and for weighted queries that count as
-        fewer than 30.
+        −∞ and ∞ for a single difference, and for differences that are all equal.
 
     Examples
     --------
     >>> [round(end, 4) for end in mean_interval(np.tile([-0.01, 0.03], 1000))]
     [0.0081, 0.0118]
     """
-    d = _bounded(differences, n_effective)
+    d = numbers(differences, limit=1.0)
     check_share(level=level)
-    n = n_effective or len(d)
-    if _all_equal(d) or n < min(MIN_QUERIES, len(d)):
+    if _all_equal(d):
         return -np.inf, np.inf
-    low, high = interval_ends(*moments(d), 1.0 - level, Miss(n, (1.0 - level) / 2.0))
+    low, high = interval_ends(*moments(d), 1.0 - level)
     return float(low), float(high)
 
 
@@ -477,19 +468,11 @@ def interval_ends(
 # Share of means that `queries_needed` requires; .02 of it is lost because deviation and skewness vary as well.
 POWER = 0.82
 
-# Quantiles of means at which `queries_needed` looks for a finding.
-QUANTILES = np.arange(0.005, 1, 0.01)
-
 # Numbers of queries with two significant digits.
 SIZES = np.concatenate([np.arange(10, 100) * ten for ten in (1, 10, 100, 1000, 10_000)])
 
 
-def queries_needed(
-    differences: ArrayLike,
-    margin: float,
-    level: float = LEVEL,
-    n_effective: float | None = None,
-) -> int | None:
+def queries_needed(differences: ArrayLike, margin: float, level: float = LEVEL) -> int | None:
     """Return the number of queries like these that give a finding in four samples out of five, to two digits.
 
     A finding is a mean that differs from 0 by `p_differs`, or lies within ± `margin` by `p_not_within`. We assume that
@@ -508,15 +491,11 @@ def queries_needed(
     d = numbers(differences)
     if _all_equal(d):
         return None
-    size, mean, deviation, skewness = moments(d)
-    n = SIZES[np.maximum(size, MIN_QUERIES - 1) < SIZES, None]
-    counted = n * (n_effective or size) / size
-    means = mean + ndtri(QUANTILES) * deviation / np.sqrt(n)
-
-    def ends(level: float) -> tuple[Vector, Vector]:
-        return interval_ends(n, means, deviation, skewness, level, Miss(counted, level / 2))
-
-    (low, high), (above, below) = ends(level), ends(2 * level)
+    _, mean, deviation, skewness = moments(d)
+    n = SIZES[np.maximum(len(d), MIN_QUERIES - 1) < SIZES, None]
+    means = mean + ndtri(np.arange(0.005, 1, 0.01)) * deviation / np.sqrt(n)
+    low, high = interval_ends(n, means, deviation, skewness, level)
+    above, below = interval_ends(n, means, deviation, skewness, 2 * level)
     has_finding = (low > 0) | (high < 0) | ((above > -margin) & (below < margin))
     sufficient = n[has_finding.mean(axis=1) >= POWER, 0]
     return int(sufficient[0]) if len(sufficient) else None
@@ -597,31 +576,27 @@ def e_value(differences: ArrayLike, value: float = 0.0) -> float:
         return float(np.exp(np.log1p(np.outer(shares, gains)).sum(axis=1)).mean())
 
 
-def shown_above(differences: Vector, value: float, n_effective: float | None = None) -> bool:
+def shown_above(differences: Vector, value: float) -> bool:
     """Return whether the mean of all queries is above a value with a guarantee of 95 %.
 
     From 30 differences on, `p_above` decides. For fewer, and for differences that are all equal, it is `e_value`, which
-    assumes nothing but independent queries of equal weight.
+    assumes nothing but independent queries.
     """
-    if _suffice_for_tests(differences, n_effective):
-        return p_above(differences, value, n_effective) < GUARANTEE_LEVEL
-    return n_effective in (None, len(differences)) and e_value(differences, value) > 1 / LEVEL
+    if _suffice_for_tests(differences):
+        return p_above(differences, value) < GUARANTEE_LEVEL
+    return e_value(differences, value) > 1 / LEVEL
 
 
-def largest_loss(differences: Vector, n_effective: float | None = None) -> float:
+def largest_loss(differences: Vector) -> float:
     """Return the smallest margin, at most 1, for which `shown_above` guarantees that the mean is above −margin."""
-    if _suffice_for_tests(differences, n_effective):
-        low, _ = mean_interval(differences, 1 - 2 * GUARANTEE_LEVEL, n_effective)
-        return float(min(1.0, -low))
+    if _suffice_for_tests(differences):
+        return float(min(1.0, -mean_interval(differences, 1 - 2 * GUARANTEE_LEVEL)[0]))
     margins = np.linspace(0.001, 1.0, 1000).tolist()
-    return next(
-        (margin for margin in margins if shown_above(differences, -margin, n_effective)), 1.0
-    )
+    return next((margin for margin in margins if shown_above(differences, -margin)), 1.0)
 
 
-def _suffice_for_tests(differences: Vector, n_effective: float | None) -> bool:
-    n = n_effective or len(differences)
-    return n >= MIN_QUERIES and not _all_equal(differences)
+def _suffice_for_tests(differences: Vector) -> bool:
+    return len(differences) >= MIN_QUERIES and not _all_equal(differences)
 
 
 # Largest number of differing pairs for which the signed-rank test is exact.

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, computed_field
 
 from moerank import statistics
-from moerank.arrays import Vector
+from moerank.arrays import Matrix, Vector
 from moerank.data import RankingData
 from moerank.metrics import Metric
 
@@ -24,6 +24,8 @@ Decision: TypeAlias = Literal["none", "use", "try", "loss", "keep", "limits"]
 MARGIN = 0.005
 """Largest difference of a metric that does not matter in practice, by default."""
 
+
+RANDOM_ORDERS = 16  # orders of the test documents, whose mean metric is that of chance
 
 Z = 1.2816  # standard errors at the ends of an interval of 80 %
 
@@ -78,42 +80,46 @@ class Comparison(BaseModel):
 
     @property
     def _weighed(self) -> tuple[Vector, float]:
-        """The values and the effective number of `moerank.statistics.weigh`; those of one query if there is none."""
+        """The values and the scale of `moerank.statistics.weigh`; those of one query if there is none."""
         return statistics.weigh(self.differences or [0.0], self.weights, self.tail.heaviest)
 
     @property
     def n_effective(self) -> float:
         """So many queries of equal weight would tell as much; below 30 there is no finding."""
-        return self._weighed[1]
+        values, scale = self._weighed
+        return len(values) / scale
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def difference(self) -> float:
         """The mean of the differences; 0 if no query is informative."""
-        return float(self._weighed[0].mean())
+        values, scale = self._weighed
+        return float(scale * values.mean())
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def error(self) -> float | None:
         """The standard error of the mean; None for fewer than two informative queries."""
-        return statistics.mean_and_error(self._weighed[0])[1] if self.n_differing > 1 else None
+        values, scale = self._weighed
+        return scale * statistics.mean_and_error(values)[1] if self.n_differing > 1 else None
 
     @property
     def interval(self) -> tuple[float, float]:
         """The ends of the 95 % interval of the mean difference, at `level`; infinite if nothing bounds it."""
-        values, n = self._weighed
-        return statistics.mean_interval(values, 1 - self.level, n)
+        values, scale = self._weighed
+        low, high = statistics.mean_interval(values, 1 - self.level)
+        return (scale * low, scale * high) if scale < len(values) else (-inf, inf)
 
     @property
     def p(self) -> float:
         """The two-sided p value of the hypothesis of no difference."""
-        return statistics.p_differs(*self._weighed)
+        return statistics.p_differs(self._weighed[0])
 
     @property
     def p_equivalent(self) -> float:
         """The p value of the hypothesis that the difference exceeds the margin."""
-        values, n = self._weighed
-        return statistics.p_not_within(values, self.margin, n)
+        values, scale = self._weighed
+        return statistics.p_not_within(values, self.margin / scale)
 
     @property
     def grades(self) -> tuple[Grade, Grade]:
@@ -123,15 +129,16 @@ class Comparison(BaseModel):
         that are as large as the largest one of all parts in place of 1, and if the queries of all parts together
         exclude those of 1; each is missed with a chance of at most twice the level.
         """
-        values, n = self._weighed
+        values, scale = self._weighed
+        n, chance = len(values), CHANCE_OF_A_MISS * self.level
         if n < statistics.MIN_QUERIES or not isfinite(self.interval[0]):
             return "none", "none"
-        size, chance = np.abs(self.differences).max(), CHANCE_OF_A_MISS * self.level
+        size = max(np.abs(self.differences).max(), self.tail.size) / scale
         low, high = statistics.interval_ends(
             *statistics.moments(values),
             self.level,
-            statistics.Miss(n, chance, max(size, self.tail.size)),
-            statistics.Miss(n * (1 + self.tail.n / len(values)), chance),
+            statistics.Miss(n, chance, size),
+            statistics.Miss(n + self.tail.n, chance),
         )
 
         def grade(p: float, is_likely: Any) -> Grade:
@@ -140,7 +147,7 @@ class Comparison(BaseModel):
             return "likely" if is_likely else "none"
 
         finding = grade(self.p, low > 0 or high < 0)
-        return finding, grade(self.p_equivalent, max(-low, high) < self.margin)
+        return finding, grade(self.p_equivalent, scale * max(-low, high) < self.margin)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -160,12 +167,15 @@ class Comparison(BaseModel):
 
         The mean and the deviation of the differences are anywhere in their intervals of 80 %.
         """
-        values, n = self._weighed
-        centred, error = values - self.difference, Z * (self.error or 0.0)
+        values, scale = self._weighed
+        mean, error = values.mean(), (self.error or 0.0) / scale
         spread = np.exp(Z / np.sqrt(2 * len(values)))
         sizes = [
-            statistics.queries_needed(mean + factor * centred, self.margin, self.level, n) or inf
-            for mean in np.linspace(self.difference - error, self.difference + error, 5)
+            statistics.queries_needed(
+                mean + errors * error + factor * (values - mean), self.margin / scale, self.level
+            )
+            or inf
+            for errors in np.linspace(-Z, Z, 5)
             for factor in (1 / spread, spread)
         ]
         return min(sizes), max(sizes)
@@ -182,14 +192,14 @@ class Comparison(BaseModel):
             return f"a {self.finding.split()[-1]} is {finding}{end}"
         if equivalence != "none":
             return within.replace("lies", "equivalent")
-        if self.n_effective < min(self.n_differing, statistics.MIN_QUERIES):
+        if self.n_effective < min(self.n_differing, 2):
             return "no finding, because few queries carry the traffic"
         if self.n_differing >= statistics.MIN_QUERIES and not any(self.differences):
             return "both rank all of them equally well, which says nothing about other queries"
-        if self.needed[0] == inf:
-            return "too few to tell"
         share = max(self.n_differing, 1) / self.n_queries
         low, high = (f"{float(f'{n / share:.2g}'):,.0f}" for n in self.needed)
+        if low == "inf":
+            return "too few to tell"
         number = f"at least {low}" if high == "inf" else f"between {low} and {high}"
         if low == high:
             number = f"about {low}"
@@ -199,7 +209,6 @@ class Comparison(BaseModel):
 def compare(
     differences: ArrayLike,
     weights: ArrayLike | None = None,
-    n_queries: int | None = None,
     **fields: Any,
 ) -> Comparison:
     """Compare two rankers by their differences of a metric on the same queries.
@@ -210,10 +219,9 @@ def compare(
         Value of the first ranker minus that of the second one, between −1 and 1, times `weights`.
     weights : array-like, shape (n_queries,), optional
         Positive weights of the queries; by default all are 1.
-    n_queries : int, optional
-        The number of queries with the uninformative ones, of which `differences` has none; by default there are none.
     **fields
-        The fields `part`, `tail`, `margin` and `level` of a `Comparison`.
+        The fields `n_queries`, `part`, `tail`, `margin` and `level` of a `Comparison`. By default all queries are
+        informative.
 
     Returns
     -------
@@ -234,8 +242,7 @@ def compare(
     """
     statistics.weigh(differences, weights)
     pairs = {"differences": differences, "weights": weights}
-    n_queries = n_queries or np.size(differences)
-    return Comparison.model_validate({**pairs, "n_queries": n_queries, **fields})
+    return Comparison.model_validate({"n_queries": np.size(differences), **pairs, **fields})
 
 
 class Verdict(Comparison):
@@ -442,8 +449,8 @@ def judge(
         can_differ = np.ones(len(differences), bool)
     differs = np.asarray(can_differ, bool)
     if weights is not None and differs.any():
-        mean = weights[differs].mean()
-        differences, weights = differences * (weights.mean() / mean), weights / mean
+        weights = weights / weights[differs].mean()
+        differences = differences * weights.mean()
     statistics.weigh(differences, weights)
     return Verdict(
         part=part,
@@ -461,29 +468,34 @@ def judge(
 def judge_scores(
     data: RankingData,
     metric: Metric,
-    selection: Vector,
-    reference: Vector,
+    scores: Matrix,
     n_features: int,
     n_allowed: int,
     **fields: Any,
 ) -> Verdict:
-    """Compare the scores of a selection, shape (n_documents,), with those of its reference on test data.
+    """Compare the scores of a selection and those of its reference, shape (n_documents, 2), on test data.
 
-    See `judge` for the other arguments.
+    The verdict also tells whether the selection is better than chance, the mean of random orders. See `judge` for the
+    other arguments.
     """
-    scores = np.column_stack([selection, reference])
     values = data.weighted(metric.per_query(data, scores))
-    return judge(
-        values[:, 0],
-        values[:, 1],
-        "test",
-        metric.name,
-        n_features,
-        n_allowed,
-        can_differ=metric.can_differ(data),
-        weights=data.query_weights,
-        **fields,
+    orders = np.random.default_rng(0).random((data.n_documents, RANDOM_ORDERS))
+    chance = data.weighted(metric.per_query(data, orders)).mean(axis=1)
+    verdict, against_chance = (
+        judge(
+            values[:, 0],
+            reference,
+            "test",
+            metric.name,
+            n_features,
+            n_allowed,
+            can_differ=metric.can_differ(data),
+            weights=data.query_weights,
+            **fields,
+        )
+        for reference in (values[:, 1], chance)
     )
+    return verdict.with_chance(against_chance)
 
 
 def short(value: float) -> str:

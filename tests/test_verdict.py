@@ -10,6 +10,7 @@ from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG, Precision, check_differing
 from moerank.mofsrank import MOFSRank
 from moerank.statistics import (
+    Tail,
     e_value,
     level_of_each,
     mean_interval,
@@ -19,6 +20,7 @@ from moerank.statistics import (
     queries_needed,
     shown_above,
     smallest_within_error,
+    weigh,
 )
 from moerank.verdict import Verdict, compare, judge
 
@@ -271,3 +273,145 @@ def test_data_on_which_no_ranker_can_differ_are_refused_with_the_remedy():
         MOFSRank(metric=NDCG(10, convention="letor")).fit(data)
     assert check_differing(NDCG(10), data) == ""
     assert check_differing(NDCG(6, convention="letor"), data) == ""
+
+
+def test_the_spread_of_weighted_queries_is_that_of_a_ratio():
+    """Σ w d / Σ w has the standard error √(Σ w² (d − d̄)² / (n − 1)) / (√n w̄), also where all queries lose alike."""
+    rng = np.random.default_rng(4)
+    w, d = rng.lognormal(0, 0.7, 200), -0.3 + rng.normal(0, 0.02, 200)
+    found = compare(w * d, w)
+    mean = np.average(d, weights=w)
+    error = np.sqrt(np.sum(w**2 * (d - mean) ** 2) / 199) / np.sqrt(200) / w.mean()
+    assert (found.difference, found.error) == (pytest.approx(mean, rel=1e-12), pytest.approx(error, rel=1e-12))
+    assert found.n_effective == pytest.approx(w.sum() ** 2 / (w**2).sum(), rel=1e-12)
+    assert (found.finding, found.interval[0] < mean < found.interval[1] < 0) == ("loss", True)
+    large = np.where(np.arange(200) == w.argmax(), 1.0, d)  # counts more than a loss of 1 of most queries
+    mean = np.average(large, weights=w)
+    assert compare(w * large, w).n_effective == pytest.approx(200 / (mean + w.max() / w.mean() * (1 - mean)))
+    thrice = compare(3 * w * d, 3 * w)
+    assert thrice.interval == pytest.approx(found.interval, rel=1e-12)
+    again = rng.choice(200, (4000, 200))
+    assert ((w * d)[again].sum(axis=1) / w[again].sum(axis=1)).std() == pytest.approx(error, rel=0.06)
+
+
+def test_equal_weights_change_nothing():
+    d = SKEWED[:149] / 3
+    plain = compare(d)
+    for weights in (np.ones(149), np.full(149, 0.1)):
+        found = compare(d * weights, weights)
+        assert (found.words, found.p) == (plain.words, pytest.approx(plain.p, rel=1e-9))
+        assert found.interval == pytest.approx(plain.interval, rel=1e-9)
+    values, scale = weigh(d[:20] * 0.1, np.full(20, 0.1))
+    assert scale == pytest.approx(1.0) and values == pytest.approx(d[:20])
+
+
+@pytest.mark.parametrize(
+    ("weights", "heaviest", "finds"),
+    [
+        (np.where(np.arange(400) < 3, 60.0, 1.0), 60.0, False),  # they count as 29.7
+        (np.where(np.arange(400) < 40, 9.0, 1.0), 9.0, True),
+        (np.where(np.arange(400) < 40, 9.0, 1.0), 18.1, False),
+        (None, 2.0, True),
+        (None, 2.1, False),
+    ],
+)
+def test_few_queries_that_carry_the_traffic_find_nothing(weights, heaviest, finds):
+    d = np.random.default_rng(0).normal(-0.2, 0.05, 400)
+    w = np.ones(400) if weights is None else weights
+    found = compare(d * w, weights, tail=Tail(heaviest=heaviest))
+    assert found.difference == pytest.approx(np.average(d, weights=w), rel=1e-12)
+    assert found.finding == ("loss" if finds else "none")
+    values, scale = weigh(-d * w, weights, heaviest)
+    assert (shown_above(values, 0.1 / scale), np.isfinite(found.interval[0])) == (finds, finds)
+    if not finds:
+        assert found.words == "no finding, because few queries carry the traffic"
+        assert (found.equivalent, found.n_effective) == (False, 1.0)
+        stated = judge(d * w / w.mean(), 0 * d, "test", "MAP", 6, 45, weights=weights, tail=found.tail)
+        assert "(95 %" not in stated.sentence and stated.sentence.endswith(found.words)
+        assert stated.title.endswith("below all 45; no finding, because few queries carry the traffic")
+
+
+@pytest.mark.parametrize(("exponent", "loss", "head"), [(0.8, 0.1, 50), (1.0, 0.1, 50), (1.2, 0.3, 20)])
+def test_frequent_queries_that_no_part_has_are_not_found_to_gain(exponent, loss, head):
+    """The most frequent of 20,000 queries lose, the truth is −.02; a t test finds a gain in 2 to 8 samples of 10."""
+    rng, weights = np.random.default_rng(5), np.arange(1, 20_001) ** -exponent
+    share = weights[:head].sum() / weights.sum()
+    gain, found = (share * loss - 0.02) / (1 - share), []
+    for _ in range(200):
+        queries = rng.choice(20_000, 1000, replace=False)
+        d = np.where(queries < head, -loss, gain) + rng.normal(0, 0.01, 1000)
+        w, others = weights[queries[:200]], weights[queries[200:]]
+        w, tail = w / w.mean(), Tail().joined(d[200:], others / others.mean())
+        result = compare(w * d[:200], w, tail=tail)
+        values, scale = weigh(w * d[:200], w, tail.heaviest)
+        found.append((result.finding == "gain", not result.interval[0] <= -0.02 <= result.interval[1]))
+        found[-1] += (shown_above(values, -0.02 / scale),)
+    assert np.sum(found, axis=0).max() <= 18  # a rate of .05 has more once in 100
+
+
+def test_a_loss_of_three_margins_is_likely_on_160_queries():
+    """As measured on a shop; the t test finds it in four samples of five, the tests for losses of 1 in one of ten."""
+    rng, found = np.random.default_rng(3), []
+    for shift in (-0.0159, 0.0):
+        draws = np.clip(rng.normal(shift, 0.067, (200, 160)), -1, 1)
+        known = Tail(n=640, size=0.3)
+        grades = [[compare(d, tail=tail).grades[0] for d in draws] for tail in (Tail(), known)]
+        found.append([np.mean([grade == "detected" for grade in grades[0]])])
+        found[-1] += [np.mean([grade != "none" for grade in of_tail]) for of_tail in grades]
+    (detected, alone, with_parts), false = found
+    assert detected < 0.2 and alone > 0.5 and with_parts > 0.75
+    assert max(false) <= 0.09
+
+
+@pytest.mark.parametrize(("share", "n"), [(0.006, 300), (0.01, 160), (0.02, 60), (0.02, 106), (0.05, 60)])
+@pytest.mark.parametrize("loss", [0.5, 1.0])
+def test_losses_that_few_queries_have_are_rarely_called_likely_gains(share, n, loss):
+    """300 draws; training differences are half as large, and doubled as the verdict does."""
+    rng, true, words = np.random.default_rng(6), -share * loss, 0
+
+    def draw(size):
+        return np.where(rng.random(size) < share, -loss, rng.normal(0, 0.003, size)) - true
+
+    for _ in range(300):
+        trained = 0.5 * draw(3 * n)
+        words += compare(draw(n), tail=Tail().joined(2 * trained).joined(draw(n))).finding != "none"
+    assert words <= 30  # a rate of .06 has more once in 300
+
+
+@pytest.mark.parametrize(
+    ("d", "tail", "finding", "words"),
+    [
+        (np.tile([-0.05, 0.03], 80), Tail(640, 0.3), "likely loss", "a loss is likely"),
+        (-np.tile([-0.05, 0.03], 80), Tail(640, 0.3), "likely gain", "a gain is likely"),
+        (np.tile([-0.05, 0.03], 80), Tail(640, 1.0), "none", "too few to tell; between 310 and 810 test queries could"),
+        (
+            np.tile([-0.015, 0.011], 150),
+            Tail(1200, 0.1),
+            "likely loss",
+            "a loss is likely, and it likely lies within .005",
+        ),
+        (np.tile([-0.015, 0.016], 150), Tail(1200, 0.1), "none", "likely equivalent within .005"),
+        (np.tile([-0.015, 0.016], 150), Tail(), "none", "too few to tell; between 710 and 1,100 test queries could"),
+        (np.tile([-1.0, 1.0], 15), Tail(), "none", "too few to tell; between 110 and 470,000 test queries could"),
+        (np.tile([-0.01, 0.03], 1000), Tail(), "gain", "a gain is detected"),
+    ],
+)
+def test_what_other_parts_show_decides_what_is_likely(d, tail, finding, words):
+    found = compare(d, tail=tail)
+    assert (found.finding, found.words) == (finding, words)
+
+
+def test_a_number_of_queries_counts_the_uninformative_ones():
+    d = np.tile([-0.06, 0.02], 20)
+    informative, all_queries = (compare(d, n_queries=n).words for n in (40, 120))
+    assert informative == "too few to tell; between 150 and 390 test queries could"
+    assert all_queries == "too few to tell; between 450 and 1,200 test queries could"
+
+
+def test_a_stored_verdict_keeps_its_weights_and_the_tail():
+    rng = np.random.default_rng(0)
+    w, values = rng.lognormal(0, 0.5, 200), rng.random((200, 2))
+    tail = Tail(n=600, size=0.5, heaviest=3.0)
+    result = judge(*(values.T * w / w.mean()), "test", "MAP", 6, 45, weights=w, tail=tail)
+    assert Verdict.model_validate_json(result.model_dump_json()) == result
+    assert result.interval[0] < np.average(values[:, 0] - values[:, 1], weights=w) < result.interval[1]

@@ -80,8 +80,8 @@ def judge_command(
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Exit with code {options.EXIT_FINDING} on this finding: loss, gain or none; "
-            "repeatable."
+            help=f"Exit with code {options.EXIT_FINDING} on this finding: loss, gain, "
+            "'likely loss', 'likely gain' or none; repeatable."
         ),
     ] = None,
     label: options.Label = None,
@@ -92,7 +92,7 @@ def judge_command(
     """Check on new data whether the chosen model of a run still ranks as well as another one.
 
     The models are compared query by query. The command prints one line, which
-    begins with the finding: loss, gain or none. With --json the line is a JSON
+    begins with the finding: loss, gain, likely loss, likely gain or none. With --json the line is a JSON
     object with all numbers.
 
     Parameters

@@ -47,6 +47,7 @@ from moerank.mofsrank.settings import (
 )
 from moerank.mofsrank.stage import Stage
 from moerank.rankers.arguments import as_ranking_data
+from moerank.rankers.lambda_mart import TREES, tree_baseline
 from moerank.rankers.model import Forest
 from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.scikit_learn import check_is_fitted, clone
@@ -461,8 +462,10 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         """Return the index of the chosen member, the decision on it and the reason; set `guarantee_`."""
         self.guarantee_ = None
         if "tests" in values:
-            differences, n = values["tests"].weighed(objectives.tail_of(values, 0).heaviest)
-            guarantee = objectives.guaranteed_member(sizes, quality, differences, self.margin, n)
+            differences, scale = values["tests"].weighed(objectives.tail_of(values, 0).heaviest)
+            guarantee = objectives.guaranteed_member(
+                sizes, quality, differences, self.margin, scale
+            )
             self.guarantee_ = guarantee
             advice = guarantee.sentence(sizes, self._n_allowed, self._scored_by.name, self.margin)
             return guarantee.chosen, "use" if guarantee.shown else "keep", advice
@@ -545,6 +548,8 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
+        train: RankingData | None = None,
+        validation: RankingData | None = None,
     ) -> Verdict:
         """Compare the chosen member with the same ranker on all features, on test queries.
 
@@ -552,6 +557,9 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         ----------
         X, y, qid
             Test data, as in `fit`. None of its queries may have been used for training or for the choice.
+        train, validation : RankingData, optional
+            The data of `fit`. With both of them LambdaMART on all features is trained, too, and the verdict tells if
+            it is better, as that of ``moerank run`` does.
 
         Returns
         -------
@@ -566,14 +574,21 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         check_is_fitted(self, "front_")
         data = X if isinstance(X, RankingData) else as_ranking_data(X, y, qid, name="test data")
         table = self._table(data)
-        return judge_scores(
-            data,
-            self._scored_by,
-            self._scores(table),
-            self._reference.scores(table)[:, 0],
-            tail=self._tail,
-            **self._fields_of_verdict(),
-        )
+
+        def against(reference: Vector) -> Verdict:
+            return judge_scores(
+                data,
+                self._scored_by,
+                np.column_stack([self._scores(table), reference]),
+                tail=self._tail,
+                **self._fields_of_verdict(),
+            )
+
+        verdict = against(self._reference.scores(table)[:, 0])
+        if train is None or validation is None:
+            return verdict
+        trees = tree_baseline(train, validation, self._tuned_by)
+        return verdict.with_rival(against(trees.predict(data)), TREES)
 
 
 @dataclass

@@ -506,7 +506,7 @@ class Measured(NamedTuple):
     weights: Vector | None = None  # of the queries
 
     def weighed(self, heaviest: float = 0.0) -> tuple[Matrix, float]:
-        """Return member − reference on the queries that can differ, and their effective number, by `weigh`."""
+        """Return member − reference on the queries that can differ, and the scale, as `weigh` does."""
         differences = (self.members - self.reference[:, None])[self.can_differ]
         weights = self.weights
         if weights is not None:
@@ -516,7 +516,8 @@ class Measured(NamedTuple):
     @property
     def differences(self) -> Matrix:
         """Member − reference, on the queries that can differ."""
-        return self.weighed()[0]
+        values, scale = self.weighed()
+        return scale * values
 
 
 def tail_of(values: Mapping[str, Measured], member: int) -> statistics.Tail:
@@ -684,7 +685,7 @@ def guaranteed_member(
     ordering: Vector,
     differences: Matrix,
     margin: float,
-    n_effective: float | None = None,
+    scale: float = 1.0,
 ) -> Guarantee:
     """Choose the smallest member that passes the test that it loses less than the margin against all features.
 
@@ -701,8 +702,8 @@ def guaranteed_member(
         Metric of the member minus that of all features, on the queries of the tests that can differ.
     margin : float
         Positive.
-    n_effective : float, optional
-        The effective number of queries, see `moerank.statistics.weigh`; by default their number.
+    scale : float, default 1
+        Of the differences, see `moerank.statistics.weigh`.
 
     References
     ----------
@@ -720,9 +721,9 @@ def guaranteed_member(
     order = order[ordering[order] > best_before][::-1]
 
     def is_safe(member: int) -> bool:
-        return statistics.shown_above(differences[:, member], -margin, n_effective)
+        return statistics.shown_above(differences[:, member], -margin / scale)
 
     accepted = list(takewhile(is_safe, order))
     member = int(accepted[-1] if accepted else order[0])
-    loss = statistics.largest_loss(differences[:, member], n_effective)
+    loss = min(1.0, scale * statistics.largest_loss(differences[:, member]))
     return Guarantee(member, bool(accepted), len(accepted) < len(order), loss, len(differences))

@@ -233,6 +233,20 @@ def leaf_sizes(n_documents: int) -> list[int]:
     return [max(1, round(share * n_documents)) for share in LEAF_SHARES]
 
 
+TREES = "LambdaMART"  # the name of the baseline
+
+
+def tree_baseline(
+    train: RankingData,
+    validation: RankingData,
+    metric: Metric | str | None = None,
+    n_trees: int = 100,
+) -> LambdaMART:
+    """Return the baseline that verdicts name if it is better: LambdaMART on all features, stopped by validation."""
+    ranker = LambdaMART(n_trees=n_trees, min_leaf=leaf_sizes(train.n_documents)[0])
+    return ranker.stopped(train, validation, metric)
+
+
 def boosted_trees(
     train: RankingData,
     n_trees: int,

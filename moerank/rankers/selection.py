@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from moerank.arrays import Integers, Mask, Vector
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_positive, check_room
 from moerank.data import RankingData
 from moerank.metrics import NDCG, Metric, as_metric
@@ -14,6 +14,7 @@ from moerank.rankers.base import LinearRanker, Ranker
 from moerank.rankers.population import LinearPopulation, Population
 from moerank.rankers.rank_svm import RankSVM
 from moerank.scikit_learn import check_is_fitted
+from moerank.statistics import Tail
 from moerank.verdict import MARGIN, Verdict, judge_scores
 
 
@@ -89,14 +90,24 @@ class Selection(Ranker):
             ranker = ranker.tune(train, validation, metric=tuning)
         reference = train_on_subsets(ranker, train, np.ones((1, train.n_features), bool))
         n_all = np.count_nonzero(varying_for(ranker, train) | self.support_)
+
+        def scores_on(data: RankingData) -> Matrix:
+            return np.column_stack([self.predict(data), reference.scores(self._table(data))])
+
+        tail = Tail()
+        for factor, data in ((2.0, train), (1.0, validation)):
+            if data is not None:
+                values = data.weighted(measure.per_query(data, scores_on(data)))
+                differences = (values @ [factor, -factor])[measure.can_differ(data)]
+                tail = tail.joined(differences, data.query_weights)
         return judge_scores(
             test,
             measure,
-            self.predict(test),
-            reference.scores(self._table(test))[:, 0],
+            scores_on(test),
             int(self.support_.sum()),
             int(n_all),
             margin=margin,
+            tail=tail,
             against=" ".join(repr(ranker).split()),
         )
 

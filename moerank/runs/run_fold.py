@@ -7,7 +7,6 @@ import platform
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from time import process_time
@@ -36,7 +35,7 @@ from moerank.metrics import (
 from moerank.mofsrank.objectives import FRONT, Candidates, Objective, bounds_of, read_objectives
 from moerank.mofsrank.settings import STAGES
 from moerank.rankers.importance import single_feature_values
-from moerank.rankers.lambda_mart import LambdaMART, leaf_sizes
+from moerank.rankers.lambda_mart import TREES, tree_baseline
 from moerank.rankers.model import Model
 from moerank.rankers.population import batch_of
 from moerank.rankers.shapes import shapes_of
@@ -45,6 +44,7 @@ from moerank.runs.result import Convergence, Member, Result, Scores, Times
 from moerank.runs.solver import NamedSolver, RunArguments, Solver, configuration
 from moerank.runs.sources import DataFolder
 from moerank.solvers import make_backend
+from moerank.statistics import Tail
 from moerank.verdict import Verdict, compare, judge
 from moerank.version import VERSION
 
@@ -53,9 +53,6 @@ if TYPE_CHECKING:
 
 # The name of the baseline with which selections are compared.
 ALL_FEATURES = "all features"
-
-# The baseline of trees on all features; the verdict mentions it if it is detectably better.
-TREES = "LambdaMART"
 
 # A function of the name of a stage, the fraction that is done, and a text.
 Progress: TypeAlias = Callable[[str, float, str], object]
@@ -66,9 +63,6 @@ def silent(stage: str, fraction: float, text: str) -> None:
 
 
 Parts: TypeAlias = Mapping[str, RankingData]
-
-# Orders of the test documents whose mean metric the chosen member must exceed.
-RANDOM_ORDERS = 16
 
 # Largest rank for NDCG and precision, as in LETOR's scripts.
 MAX_RANK = 10
@@ -430,10 +424,11 @@ class Measure:
         can_differ = self.metrics[0].can_differ(test)
         if self.reference is None or not can_differ.any():
             return [None] * values.shape[1]
+        heaviest = max(rows.weighted(np.ones(rows.n_queries)).max() for rows in self.parts.values())
         differences = np.ascontiguousarray((values.T - self.reference)[:, can_differ])
         weights = test.weighted(np.ones(test.n_queries))[can_differ]
-        share = weights.sum() / test.n_queries
-        ends = (compare(row, weights).interval for row in differences)
+        share, tail = weights.sum() / test.n_queries, Tail(heaviest=heaviest)
+        ends = (compare(row, weights, tail=tail).interval for row in differences)
         return [(share * low, share * high) if np.isfinite(low) else None for low, high in ends]
 
     def _per_query(
@@ -496,10 +491,8 @@ def measured_baselines(
         members.append(measure.fitted(ALL_FEATURES, ranker))
     members.append(_best_single_feature(measure))
     if solver != "lambdamart" and problem.comparison.trees:
-        trees = LambdaMART(
-            n_trees=problem.comparison.trees, min_leaf=leaf_sizes(train.n_documents)[0]
-        )
-        trees = trees.stopped(train, validation, problem.metric.for_tuning())
+        tuning, n_trees = problem.metric.for_tuning(), problem.comparison.trees
+        trees = tree_baseline(train, validation, tuning, n_trees)
         member = measure.fitted(TREES, trees)
         members.append(member.model_copy(update={"trees": None}))  # they take megabytes
     report("baselines", 1.0, "measured")
@@ -558,21 +551,18 @@ def verdict_on_test(
         verdict = estimator.verdict(test)
     if verdict is None:
         return None
-    compare = partial(
-        judge,
-        best.per_query["test"][metric.name],
-        part="test",
-        metric=metric.name,
-        n_features=verdict.n_features,
-        n_allowed=verdict.n_allowed,
-        can_differ=metric.can_differ(test),
-        weights=test.query_weights,
-        margin=margin,
-    )
-    orders = np.random.default_rng(0).random((test.n_documents, RANDOM_ORDERS))
-    chance = test.weighted(metric.per_query(test, orders)).mean(axis=1)
-    verdict = verdict.with_chance(compare(reference=chance))
     for trees in (baseline for baseline in prepared.baselines if baseline.name == TREES):
-        rival = compare(reference=trees.per_query["test"][metric.name])
+        rival = judge(
+            best.per_query["test"][metric.name],
+            trees.per_query["test"][metric.name],
+            "test",
+            metric.name,
+            verdict.n_features,
+            verdict.n_allowed,
+            can_differ=metric.can_differ(test),
+            weights=test.query_weights,
+            margin=margin,
+            tail=verdict.tail,
+        )
         verdict = verdict.with_rival(rival, TREES)
     return verdict

@@ -35,6 +35,7 @@ from moerank.runs.result import (
 )
 from moerank.runs.run_fold import ALL_FEATURES, Progress, run_fold
 from moerank.runs.solver import Solver, configuration
+from moerank.statistics import Tail
 from moerank.verdict import MARGIN, judge
 from moerank.version import VERSION
 
@@ -220,8 +221,9 @@ def judge_on_new(
     metric = MetricSection(**result.configuration["metric"]).make()
     columns = {**result.configuration["data"]}
     columns |= {name: column for name, column in {"label": label, "query": query}.items() if column}
-    title = f"the chosen model of {run}"
-    data, selection = _values(new, result, result.best, columns, metric, title)
+    data, selection = _values(
+        new, result, result.best, columns, metric, f"the chosen model of {run}"
+    )
     remedy = "; or compare with another run by --against"
     _, reference = _values(new, rival_run, rival, columns, metric, rival_title, remedy)
     size = len(result.best.features)
@@ -234,7 +236,9 @@ def judge_on_new(
         len(rival.features),
         can_differ=metric.can_differ(data),
         weights=data.query_weights,
-        margin=MARGIN if result.verdict is None else result.verdict.margin,
+        margin=getattr(result.verdict, "margin", MARGIN),
+        # It may have seen differences of other models.
+        tail=getattr(result.verdict, "tail", Tail())._replace(n=0),
     )
     features = "feature" if size == 1 else "features"
     comparison = f"{size} {features} of {run} against {rival_features}"

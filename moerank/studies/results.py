@@ -490,15 +490,24 @@ def _verdict_row(solver: str, folds: Runs, n_queries: int) -> tuple[Any, ...]:
     verdicts = [run.verdict for run in chain.from_iterable(folds.values()) if run.verdict]
     n_features = _mean_over_folds(folds, lambda run: run.verdict.n_features)
     n_allowed = _mean_over_folds(folds, lambda run: run.verdict.n_allowed)
-    differences = np.concatenate(
-        [_mean(runs, lambda run: run.verdict.differences) for runs in folds.values()]
-    )
     ids = [runs[0].queries["test"][i] for runs in folds.values() for i in runs[0].differing]
-    differences = _by_query(differences, _numbered(ids))
+
+    def joined(value: ValueOfRun) -> Vector:
+        return _by_query(
+            np.concatenate([_mean(runs, value) for runs in folds.values()]), _numbered(ids)
+        )
+
+    differences = joined(lambda run: run.verdict.differences)
+    weights = joined(lambda run: run.verdict.weights or np.ones(run.verdict.n_differing))
+    tail = verdicts[0].tail
+    if len(folds) > 1:  # the other parts of a fold have the test queries of others
+        tail = statistics.Tail(heaviest=max(verdict.tail.heaviest for verdict in verdicts))
     against = verdicts[0].against.partition("(")[0]
     update = {
         "n_queries": n_queries,
         "differences": tuple(differences.tolist()),
+        "weights": tuple(weights.tolist()),
+        "tail": tail,
         "n_features": round(float(n_features)),
         "n_allowed": round(float(n_allowed)),
         "margin": max(verdict.margin for verdict in verdicts),

@@ -75,6 +75,16 @@ def test_a_guarantee_counts_queries_by_their_weights():
     d, weights = np.array([0.5, -0.1, 0.0, 0.2]), np.array([1.0, 6.0, 9.0, 1.0])
     measured = Measured((d * weights / weights.mean())[:, None], np.zeros(4), d != 0, weights)
     assert measured.differences.mean() == pytest.approx((0.5 - 0.6 + 0.2) / 8, abs=1e-15)
+    d = np.random.default_rng(0).normal(0.0, 0.02, 2000)
+    for heavy, elsewhere, shown in ((1.0, 1.0, True), (1.0, 3.0, False), (9.0, 1.0, True), (300.0, 1.0, False)):
+        weights = np.where(np.arange(2000) < 20, heavy, 1.0)
+        measured = Measured((d * weights / weights.mean())[:, None], 0 * d, d != 9, weights)
+        values, scale = measured.weighed(elsewhere * heavy)
+        found = guaranteed_member(np.array([2]), np.array([0.5]), values, 0.02, scale)
+        assert (found.shown, found.largest_loss < 0.02) == (shown, shown)
+        if shown:
+            assert found.largest_loss > -mean_interval(measured.differences[:, 0], 0.92)[0] * (1 - 1e-9)
+        assert found.largest_loss <= 1.0
 
 
 @pytest.mark.parametrize("limit", [{"max_features": 1}, {"max_cost": 1.0}, {"max_features": 5}])
@@ -135,6 +145,13 @@ def test_the_verdict_compares_with_the_same_ranker_on_all_features(fitted):
         assert (found.n_features, found.n_allowed) == (solver.support_.sum(), test.n_features)
         assert found.n_queries == data.n_queries
     assert (solver.verdict_.part, solver.verdict(test).part) == ("validation", "test")
+    train, sizes = load_planted_fold(1, n_queries=40, n_documents=14, seed=5)[0], []
+    for part, factor in ((train, 2), (validation, 1)):
+        d = NDCG(5).per_query(part, solver.predict(part)) - NDCG(5).per_query(part, everything.predict(part))
+        sizes.append(factor * np.abs(d).max())
+    expected = train.n_queries + validation.n_queries, pytest.approx(max(sizes), abs=1e-12), 1.0
+    assert solver.verdict(test).tail == expected
+    assert solver.verdict_.tail == (train.n_queries, pytest.approx(sizes[0], abs=1e-12), 1.0)
     raw = solver.verdict(test.X, test.y, qid=test.qid)
     assert raw == solver.verdict(test)
     with pytest.raises(ValueError, match="test data: y is missing: give the relevance labels"):

@@ -83,7 +83,7 @@ def test_the_verdict_is_against_the_same_ranker_on_all_features(fold, served, by
     for data, found in ((fold[2], served.verdict(fold[2])), (fold[1], served.verdict_)):
         selection, everything = METRIC.per_query(data, by_hand(data)[:, [served.chosen_, -1]]).T
         sizes = served.support_.sum(), data.n_features
-        said = {name: getattr(found, name) for name in ("decision", "advice", "level")}
+        said = {name: getattr(found, name) for name in ("decision", "advice", "level", "tail", "no_better_than_chance")}
         expected = judge(selection, everything, found.part, METRIC.name, *sizes, **said)
         assert found == expected
         assert (found.level < 0.05) == (found.part == "validation")

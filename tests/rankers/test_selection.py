@@ -1,5 +1,6 @@
 """The verdict on a selection, measured again with the plainest means."""
 
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -45,6 +46,14 @@ def test_the_reference_has_all_features_and_is_set_by_validation(solver, other, 
     assert (found.part, found.n_queries, found.metric) == ("test", test.n_queries, "NDCG@10")
     assert (found.n_features, found.n_allowed) == (solver.support_.sum(), train.n_features)
     assert found.against == " ".join(repr(everything).split())
+    trained, validated = (
+        NDCG(10).per_query(part, solver.predict(part)) - NDCG(10).per_query(part, everything.predict(part))
+        for part in (train, validation)
+    )
+    n = sum(NDCG(10).can_differ(part).sum() for part in (train, validation))
+    size = max(2 * np.abs(trained).max(), np.abs(validated).max())  # training differences are optimistic
+    assert found.tail == (n, pytest.approx(size, abs=1e-12), 1.0)
+    assert solver.verdict(test, train).tail.n == NDCG(10).can_differ(train).sum()
 
 
 def test_raw_test_data_are_scaled_as_in_training(parts):

@@ -8,12 +8,13 @@ from helpers.changes import replace
 
 from moerank.data import PER_QUERY, RankingData, fit_scaling, load_planted_fold
 from moerank.metrics import MAP, NDCG
+from moerank.mofsrank import MOFSRank
 from moerank.rankers import RankBoost, RankRLS
 from moerank.rankers.lambda_mart import LambdaMART
 from moerank.runs.problem import load_problem, make_problem, with_settings
 from moerank.runs.result import Result, write_result
 from moerank.runs.run_fold import run_fold
-from moerank.runs.solver import NamedSolver, configuration
+from moerank.runs.solver import GivenSolver, NamedSolver, configuration
 from moerank.verdict import compare
 
 METRICS = {"NDCG@10": NDCG(10), "MAP": MAP()}
@@ -202,13 +203,31 @@ def test_the_verdict_names_trees_that_are_detectably_better(label, found):
         assert f"better by {loss:.3f}".replace("0.", ".") in result.verdict.sentence
 
 
+def test_a_verdict_in_python_says_what_that_of_a_run_says():
+    held = []
+
+    def made(problem, seed):
+        stages = {"instance_selection": False, "feature_selection": SMALL, "ensemble": False}
+        held.append(MOFSRank(**stages, random_state=seed))
+        return held[-1]
+
+    for label in (lambda a, b: int(a * b > 0), lambda a, b: int(a + b > 1)):
+        problem = problem_of(label)
+        result = run_fold(problem, solver=GivenSolver.of(made, "mine"))
+        train, validation, test = problem.load_fold(1)
+        assert held[-1].verdict(test, train=train, validation=validation) == result.verdict
+        alone = held[-1].verdict(test)
+        assert alone == result.verdict.model_copy(update={"rival": ""})
+
+
 def test_a_run_says_weighted_means():
     weighted_parts = []
-    for seed, part in enumerate(load_planted_fold(1, n_queries=60, n_documents=10)):
+    for seed, part in enumerate(load_planted_fold(1, n_queries=400, n_documents=10)):
         weights = np.random.default_rng(seed).integers(1, 9, part.n_queries)
         weighted_parts.append(RankingData(part.X, part.y, part.qid, name=part.name, query_weights=weights))
     settings = {"comparison.trees": 0, "metric.name": "NDCG@5", "backend.tune": False}
-    result = run_fold(make_problem("mine", tuple(weighted_parts), settings), solver="rankrls[alpha=0.5]", seed=2)
+    problem = make_problem("mine", tuple(weighted_parts), settings)
+    result = run_fold(problem, solver="rankrls[alpha=0.5]", seed=2)
     ranker = RankRLS(alpha=0.5).fit(weighted_parts[0])
     for name, part in zip(("train", "validation", "test"), weighted_parts, strict=True):
         values = NDCG(5).per_query(part, part.X @ ranker.coef_)
@@ -219,6 +238,12 @@ def test_a_run_says_weighted_means():
         assert result.best.further[name]["NDCG@3"] == pytest.approx(
             NDCG(3).per_query(part, part.X @ ranker.coef_) @ part.query_weights / part.query_weights.sum(), abs=1e-12
         )
+    result = run_fold(problem, solver="lambdamart[n_trees=5,min_leaf=3]")
+    everything = next(member for member in result.baselines if member.name == "all features")
+    d, weights = np.subtract(*(r.per_query["test"]["NDCG@5"] for r in (result.best, everything))), part.query_weights
+    share = weights[differs := NDCG(5).can_differ(part)].sum() / weights.sum()
+    expected = compare(d[differs], weights[differs]).interval
+    assert result.best.difference_interval == pytest.approx([share * end for end in expected], rel=1e-9)
 
 
 STAIRCASE = 'mofsrank-staircase[instance_selection=false,ensemble=false,feature_selection={"generations":2}]'

@@ -140,6 +140,8 @@ def test_new_data_of_letor_have_numbers_for_names_and_weights_count(stored, tmp_
     new.assign(weight=1 + 10**9 * heavy).to_csv(tmp_path / "weighted.csv", index=False)
     weighted = judge_on_new(run, tmp_path / "weighted.csv", label="bought", query="session")
     assert weighted["difference"] == pytest.approx(one["difference"], abs=1e-6)
+    assert weighted["sentence"].endswith("no finding, because few queries carry the traffic")
+    assert weighted["interval"] == (None, None) != right["interval"]
     lines = [
         f"{row.bought} qid:{row.session} " + " ".join(f"{f}:{getattr(row, name)!r}" for f, name in enumerate(NAMES, 1))
         for row in new.itertuples()

@@ -19,7 +19,7 @@ from moerank.metrics import MAP, NDCG, MeanNDCG, Precision
 from moerank.rankers.model import Model
 from moerank.runs.result import write_result
 from moerank.runs.run_fold import every_metric, run_fold
-from moerank.statistics import holm
+from moerank.statistics import Tail, holm
 from moerank.studies.results import (
     NoResultsError,
     Results,
@@ -386,6 +386,32 @@ def test_findings_of_the_runs_are_counted(results):
     assert (row.runs, row.loss, row.gain, row.equivalent) == (3, 1, 1, 0)
     assert row.verdict.n_differing == 1200
     assert row.verdict.title.startswith("5 of 18 features: ")  # only the first run was not better than a random order
+
+
+def test_a_verdict_over_folds_counts_queries_by_their_weights(results):
+    """A query of one fold is a training query of another, so other parts add nothing but their heaviest query."""
+    run, rng = next(r for r in results if r.solver == "fsmrank"), np.random.default_rng(1)
+    d, w = rng.normal(-0.05, 0.1, (2, 400)), rng.lognormal(0, 0.6, (2, 400))
+    tails = Tail(1200, 0.8, 4.0), Tail(1200, 0.9, 5.0)
+    weighted, half = d * w / w.mean(axis=1, keepdims=True), np.full(400, 0.5)
+    runs = [
+        replace(
+            run,
+            verdict=judge(0.5 + x, half, "test", "NDCG@10", 5, 20, weights=v, tail=tail),
+            fold=fold,
+            configuration={**run.configuration, "fold": fold},
+            queries={**run.queries, "test": [f"{query} of fold {fold}" for query in range(400)]},
+            differing=list(range(400)),
+        )
+        for fold, (x, v, tail) in enumerate(zip(weighted, w, tails, strict=True), start=1)
+    ]
+    (row,) = verdicts(Results(runs)).itertuples()
+    w = w / w.mean(axis=1, keepdims=True)
+    assert row.verdict.difference == pytest.approx(np.average(d, weights=w), rel=1e-12)
+    assert row.verdict.n_effective == pytest.approx(w.sum() ** 2 / (w**2).sum(), rel=1e-12)
+    assert row.verdict.tail == (0, 0.0, 5.0)
+    (row,) = verdicts(Results(runs[1:])).itertuples()
+    assert (row.verdict.tail, row.verdict.interval) == (tails[1], pytest.approx(runs[1].verdict.interval, rel=1e-12))
 
 
 SPREAD = np.tile([0.01, 0.03], 200)
