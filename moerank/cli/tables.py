@@ -70,7 +70,7 @@ def description_table(title: str, descriptions: Sequence[DataDescription]) -> Ta
     files = {Path(description.name).name: description.as_dict() for description in descriptions}
     rows = []
     for key in descriptions[0].as_dict():
-        if key != "name":
+        if key not in ("name", "cautions"):
             counts = {name: _format_count(values[key]) for name, values in files.items()}
             rows.append({"": key.replace("_", " "), **counts})
     return text_table(title, rows)

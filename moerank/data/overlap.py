@@ -31,7 +31,7 @@ def shared_queries(parts: Sequence[RankingData]) -> dict[str, bool]:
     """Return sentences about queries that stand in two parts, and whether these have the same rows there.
 
     Rows are features and label, in any order. Where no query with a preference pair has the same rows (others may have
-    them by chance), the ids are compared, unless each part only counts its own queries.
+    them by chance), the ids are compared, unless the later part only counts its queries: 1, 2, and so on.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def shared_queries(parts: Sequence[RankingData]) -> dict[str, bool]:
         is_copy = bool(is_shared[latter.label_runs.n_pairs_of > 0].any())
         if not is_copy:
             is_shared = np.isin(latter.query_ids, former.query_ids)
-        if is_shared.any() and (is_copy or not _are_counts(parts)):
+        if is_shared.any() and (is_copy or not _only_counts(latter, parts[0])):
             what = "all their rows" if is_copy else "their ids"
             sentence = (
                 f"{is_shared.sum():,} of {latter.n_queries:,} {PART_NAMES[j]} queries are also in "
@@ -57,7 +57,8 @@ def shared_queries(parts: Sequence[RankingData]) -> dict[str, bool]:
     return sentences
 
 
-def _are_counts(parts: Sequence[RankingData]) -> bool:
-    """Return whether the ids of each part are consecutive numbers, and not equally many in all parts."""
-    are_runs = (part.qid.dtype.kind in "iu" and np.ptp(part.qid) < part.n_queries for part in parts)
-    return all(are_runs) and len({part.n_queries for part in parts}) > 1
+def _only_counts(part: RankingData, train: RankingData) -> bool:
+    """Return whether the ids of a part are consecutive numbers, and others than those of the training part."""
+    ids = part.query_ids
+    is_run = ids.dtype.kind in "iu" and np.ptp(ids) < len(ids)
+    return is_run and not np.array_equal(ids, train.query_ids)

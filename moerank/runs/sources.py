@@ -131,7 +131,7 @@ class DataSection(Section):
         """Return the parts of a fold; refuse queries that stand in two of them unless that is allowed."""
         for sentence, is_copy in shared_queries(parts).items():
             if is_copy and self.overlap == "refuse":
-                raise ValueError(f'fold {fold}: {sentence} Or --set data.overlap="allow"')
+                raise ValueError(f'fold {fold}: {sentence} Or allow it: --set data.overlap="allow"')
         return parts
 
     def _read(self, fold: int, folders: Folders) -> Fold:

@@ -70,13 +70,14 @@ def test_queries_without_pairs_may_be_alike():
         ((range(1, 7), range(1, 4), range(1, 4)), 0),  # each part counts its queries
         ((range(6), range(3), range(2)), 0),
         ((range(6), range(6), range(6)), 3),  # the rows of each query were dealt
-        ((range(6), range(5), [0, 1, 3, 4]), 3),
+        ((range(6), [0, 1, 2, 3, 5], [0, 1, 3, 4]), 3),
+        (([1, 2, 4, 6, 7], [3, 5], range(1, 5)), 0),  # validation queries were drawn
         ((range(3, 9), [3, 5], range(20, 22)), 1),
         ((["a", "b"], ["b"], ["c"]), 1),
         ((range(1, 64), range(64, 85), range(85, 107)), 0),  # OHSUMED's
     ],
 )
-def test_ids_tell_unless_each_part_only_counts_its_queries(ids, n_sentences):
+def test_ids_tell_unless_a_part_only_counts_its_queries(ids, n_sentences):
     draw = np.random.default_rng(0)
     parts = [RankingData(draw.random((2 * len(part), 2)), [0, 1] * len(part), np.repeat(part, 2)) for part in ids]
     found = shared_queries(parts)
@@ -151,7 +152,7 @@ def test_a_copied_query_ends_the_reading_of_a_fold_unless_it_is_allowed(parts):
     problem = make_problem("p", [parts, (train, vali, copied)])
     problem.load_fold(1)
     for _ in range(2):
-        with pytest.raises(ValueError, match=rf'{sentence} all rows .* Or --set data\.overlap="allow"$'):
+        with pytest.raises(ValueError, match=rf'{sentence} all rows .* Or allow it: --set data\.overlap="allow"$'):
             problem.load_fold(2)
     allowed = make_problem("p", [parts, (train, vali, copied)], {"data.overlap": "allow"})
     assert allowed.load_fold(2)[2].n_queries == 6
