@@ -59,6 +59,5 @@ def shared_queries(parts: Sequence[RankingData]) -> dict[str, bool]:
 
 def _only_counts(part: RankingData, train: RankingData) -> bool:
     """Return whether the ids of a part are consecutive numbers, and others than those of the training part."""
-    ids = part.query_ids
-    is_run = ids.dtype.kind in "iu" and np.ptp(ids) < len(ids)
-    return is_run and not np.array_equal(ids, train.query_ids)
+    is_run = part.qid.dtype.kind in "iu" and np.ptp(part.qid) < part.n_queries
+    return is_run and not np.array_equal(part.query_ids, train.query_ids)

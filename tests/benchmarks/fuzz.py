@@ -32,6 +32,7 @@ from helpers.broken_letor import somewhere_else
 
 from moerank.data import load_table
 from moerank.data.read.delimited import MISSING
+from moerank.data.read.table import ROW_NUMBERS
 
 SWITCHES = {"true": 1.0, "True": 1.0, "TRUE": 1.0, "false": 0.0, "False": 0.0, "FALSE": 0.0}
 HANG = 2.0  # seconds of the processor: those of the clock tell nothing on a busy machine
@@ -138,7 +139,7 @@ def judge_csv(content, missing):
             break
     else:
         return None
-    wrong_name = any(name in ("", "__index_level_0__") or set(name) & set("\r\n") for name in names)
+    wrong_name = any(ROW_NUMBERS.fullmatch(name) or set(name) & set("\r\n") for name in names)
     if b"\0" in content or wrong_name or len(set(names)) < len(names) or len(names) < 3 or not rows:
         return None
     if any(len(row) != len(names) for row in rows):
@@ -158,20 +159,17 @@ def judge_csv(content, missing):
 
 
 def numbers(column, missing):
-    """The numbers of a column, None for what is wrong; true and false are 1 and 0 if nothing else is there."""
-    present = [text for text in column if not is_missing(text)]
-    if present and all(text in SWITCHES for text in present):
-        return [missing if is_missing(text) else SWITCHES[text] for text in column]
-    return [missing if is_missing(text) else number(text) for text in column]
-
-
-def is_missing(text):
-    return text in MISSING or re.fullmatch(r"(?i)[ \t]*[+-]?nan[ \t]*", text)
+    """The numbers of a column, None for what is wrong; true and false are 1 and 0."""
+    return [missing if text.strip(" \t") in MISSING else number(text) for text in column]
 
 
 def number(text):
-    """The finite number that a text says, or None."""
+    """The finite number that a text says, or None; integers whose digits double precision loses are refused."""
     plain = text.strip(" \t")
+    if plain in SWITCHES:
+        return SWITCHES[plain]
+    if re.fullmatch(r"[+-]?[0-9]+", plain) and abs(float(plain)) >= 9.007e15:
+        return None
     if "_" in plain or "n" in plain.lower() or not plain.isascii() or plain != plain.strip():
         return None
     try:
