@@ -2,8 +2,8 @@
 
 A metric is a small immutable object that carries its conventions. It computes a value for each query, and its score is
 their mean; a query without a relevant document has the value 0. A document is relevant if its label is greater than 0,
-and equal scores rank in the order of the rows. Queries count by their weights. The weight of a document multiplies its
-gain in NDCG, MeanNDCG and Recall, also in the ideal ranking; the other metrics use the labels alone.
+and equal scores count as the mean over all their orders. Queries count by their weights. The weight of a document
+multiplies its gain in NDCG, MeanNDCG and Recall, also in the ideal ranking; the other metrics use the labels alone.
 
 Where LETOR's ``Eval-Score-3.0.pl`` and ``Eval-Score-4.0.pl`` differ (precision of short queries), we follow 4.0.
 """
@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cache, partial
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, dataclass_transform, overload
 
 import numpy as np
@@ -34,6 +35,7 @@ from moerank.kernels.counted_ranks import (
     average_precision,
     mean_over_queries,
     normalised_gain,
+    reached_value,
     sum_over_queries,
 )
 from moerank.kernels.linear_gain import gain_of_linear, gain_plan
@@ -42,6 +44,7 @@ from moerank.solvers import is_code, load_code, plugins
 
 Gain = Literal["exp2", "linear"]
 Convention = Literal["usual", "letor"]
+Ties = Literal["mean", "order"]
 Discount = Literal["letor", "log2"]
 
 Plan = tuple[Array, ...]
@@ -63,8 +66,10 @@ class Metric(ABC):
     ...     name = "first is relevant"
     ...
     ...     def values(self, data, scores):
-    ...         queries = zip(data.offsets[:-1], data.offsets[1:])
-    ...         return np.array([data.y[i:j][scores[i:j].argmax(axis=0)] > 0 for i, j in queries], float)
+    ...         def best(rows):
+    ...             return np.maximum.reduceat(np.where(rows[:, None], scores, -np.inf), data.offsets[:-1])
+    ...
+    ...         return (best(data.y > 0) > best(data.y == 0)).astype(float)
     >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1], qid=0)
     >>> FirstIsRelevant().score(data, [0.3, 0.2, 0.1]), FirstIsRelevant().score(data, [0.0, 2.0, 1.0])
     (0.0, 1.0)
@@ -78,8 +83,8 @@ class Metric(ABC):
         """Return the value of each query under each ranking, shape (n_queries, n_individuals), between 0 and 1.
 
         `scores`, of shape (n_documents, n_individuals), is float64, C-contiguous and finite. The documents of a query
-        are the rows from ``data.offsets[q]`` to ``data.offsets[q + 1]``. A value must depend on no other query and on
-        no other individual.
+        are the rows from ``data.offsets[q]`` to ``data.offsets[q + 1]``. A value must depend on no other query, no
+        other individual, and not on the order of the rows, which may be that of the labels.
         """
 
     def per_query(self, data: RankingData, scores: ArrayLike) -> Matrix:
@@ -214,13 +219,13 @@ class Metric(ABC):
 class _CountedMetric(Metric):
     """Base of the metrics of this package; each becomes a frozen dataclass of its conventions.
 
-    A value depends only on the labels and weights in the order of the ranks, to the last bit: neither on the other
-    individuals of the batch, nor on which of several equal documents stands first. A perfect ranking has an NDCG and
-    a MAP of exactly 1.
+    A value depends only on the labels and weights in the order of the ranks, to the last bit, and not on the other
+    individuals of the batch. A perfect ranking has an NDCG and a MAP of exactly 1.
     """
 
     _title: ClassVar[str]
     _kernel: ClassVar[Callable[..., Matrix]] = staticmethod(normalised_gain)
+    ties: Ties
 
     def __init_subclass__(cls) -> None:
         if is_made_of_fields(cls):
@@ -247,7 +252,12 @@ class _CountedMetric(Metric):
         """Return the arguments of the kernel that depend on `data` alone: those after scores and query offsets."""
 
     def values(self, data: RankingData, scores: Matrix) -> Matrix:
-        return self._kernel(read_only(scores), data.offsets, *self._plan_of(data))
+        return self._measure(scores, data.offsets, *self._plan_of(data))
+
+    def _measure(self, scores: Matrix, offsets: Integers, *plan: Array) -> Matrix:
+        if self.ties == "order":
+            scores = _without_ties(scores, offsets)
+        return self._kernel(read_only(scores), offsets, *plan)
 
     def _in_bounds(self, data: RankingData, scores: Matrix) -> Matrix:
         return self.values(data, scores)  # between 0 and 1 by definition
@@ -255,11 +265,12 @@ class _CountedMetric(Metric):
     def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         # The kernels that count up to rank 16 compute gains only.
         plan, workers = self._plan_of(data), cap_workers(workers)
-        short_plan = gain_plan(*plan) if self._kernel is normalised_gain else None
+        counts_alone = self._kernel is normalised_gain and self.ties == "mean"
+        short_plan = gain_plan(*plan) if counts_alone else None
         if short_plan is None:
             n_blocks = workers * -(-data.n_documents // (workers * SCORED_BLOCK))
             blocks = list(data.query_blocks(-(-data.n_documents // n_blocks)))
-            return values_by_blocks(self._kernel, plan, data.X, W, data.offsets, blocks, workers)
+            return values_by_blocks(self._measure, plan, data.X, W, data.offsets, blocks, workers)
         return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, short_plan, workers)
 
     def _plan_of(self, data: RankingData) -> Plan:
@@ -287,6 +298,9 @@ class NDCG(_CountedMetric):
     short_queries : {"own_length", "zero"}, optional
         The value of a query with fewer than k documents. "own_length": NDCG at its number of documents. "zero": 0. By
         default that of the convention.
+    ties : {"mean", "order"}, default "mean"
+        "mean": equal scores count as the mean over all their orders. "order": they rank in the order of the rows, as in
+        LETOR's scripts. All metrics have this argument.
 
     Raises
     ------
@@ -309,6 +323,7 @@ class NDCG(_CountedMetric):
     convention: Convention = "usual"
     discount: Discount | None = None
     short_queries: Literal["zero", "own_length"] | None = None
+    ties: Ties = "mean"
 
     def _plan(self, data: RankingData) -> Plan:
         gains = _weighted(data, _label_gains(data, self.gain))
@@ -327,7 +342,7 @@ class MeanNDCG(_CountedMetric):
 
     Parameters
     ----------
-    gain, convention, discount : str
+    gain, convention, discount, ties : str
         As in `NDCG`; anything else is a ValueError.
 
     Examples
@@ -342,6 +357,7 @@ class MeanNDCG(_CountedMetric):
     gain: Gain = "exp2"
     convention: Convention = "usual"
     discount: Discount | None = None
+    ties: Ties = "mean"
 
     def _plan(self, data: RankingData) -> Plan:
         gains = _weighted(data, _label_gains(data, self.gain))
@@ -369,6 +385,7 @@ class Precision(_CountedMetric):
     _title = "P@{k}"
 
     k: Count
+    ties: Ties = "mean"
 
     def _plan(self, data: RankingData) -> Plan:
         divisor = np.array([float(self.k)])
@@ -390,6 +407,8 @@ class MAP(_CountedMetric):
 
     _title = "MAP"
     _kernel = staticmethod(average_precision)
+
+    ties: Ties = "mean"
 
     def _plan(self, data: RankingData) -> Plan:
         return _queries_with_relevant_documents(data), (data.y > 0).astype(np.float64)
@@ -413,6 +432,7 @@ class Recall(_CountedMetric):
     _title = "Recall@{k}"
 
     k: Count
+    ties: Ties = "mean"
 
     def _plan(self, data: RankingData) -> Plan:
         relevance = _weighted(data, (data.y > 0).astype(np.float64))
@@ -428,31 +448,21 @@ class _Cascade(_CountedMetric):
     """Base of the metrics for a user who reads from the top and stops at document i with probability Rᵢ.
 
     The value is Σ_{j ≤ k} v(j) R_j Π_{i < j} (1 − R_i), where v(j) is the value of a stop at rank j.
-    O(n_individuals · n_documents · log n_documents).
     """
 
+    _kernel = staticmethod(reached_value)
     _discounts_ranks: ClassVar[bool] = True  # whether v(j) is 1 / j; otherwise it is 1
 
     k: Count | None = None
 
     def _plan(self, data: RankingData) -> Plan:
-        stops = (data.y > 0).astype(np.float64)  # Rᵢ of each document
-        return _queries_with_relevant_documents(data), stops
+        ranks = np.arange(1.0, np.diff(data.offsets).max() + 1.0)[: self.k]
+        divisor = ranks if self._discounts_ranks else np.ones_like(ranks)
+        return _queries_with_relevant_documents(data), self._stops(data), divisor
 
-    def _kernel(self, scores: Matrix, offsets: Integers, query: Integers, stops: Vector) -> Matrix:  # type: ignore[override]
-        values = np.zeros((len(offsets) - 1, scores.shape[1]))
-        for q in query:
-            rows = slice(offsets[q], offsets[q + 1])
-            order = np.argsort(-scores[rows], axis=0, kind="stable")[: self.k]
-            has_rank = np.take_along_axis(scores[rows], order, axis=0) > -np.inf
-            stop = stops[rows][order] * has_rank
-            reached = np.cumprod(np.vstack([np.ones(stop.shape[1]), 1.0 - stop[:-1]]), axis=0)
-            terms = reached * stop
-            if self._discounts_ranks:
-                terms /= np.arange(1, len(stop) + 1)[:, None]
-            # np.sum may add in an order that depends on the columns.
-            values[q] = np.cumsum(terms, axis=0)[-1]
-        return values
+    def _stops(self, data: RankingData) -> Vector:
+        """Return Rᵢ of each document."""
+        return (data.y > 0).astype(np.float64)
 
 
 class MRR(_Cascade):
@@ -471,6 +481,8 @@ class MRR(_Cascade):
     """
 
     _title = "MRR@{k}"
+
+    ties: Ties = "mean"
 
 
 class Hit(_Cascade):
@@ -492,6 +504,7 @@ class Hit(_Cascade):
     _discounts_ranks = False
 
     k: Count = None  # type: ignore[assignment]  # required: without it every query with a relevant document is a hit
+    ties: Ties = "mean"
 
 
 class ERR(_Cascade):
@@ -525,8 +538,9 @@ class ERR(_Cascade):
     _title = "ERR@{k}"
 
     max_label: Annotated[int, partial(check_at_least, 1, LARGEST_EXP2_LABEL)] = 4
+    ties: Ties = "mean"
 
-    def _plan(self, data: RankingData) -> Plan:
+    def _stops(self, data: RankingData) -> Vector:
         row = int(data.y.argmax())
         if data.y[row] > self.max_label:
             raise ValueError(
@@ -534,8 +548,7 @@ class ERR(_Cascade):
                 f"{self.max_label} of ERR; use ERR(k, max_label={data.y[row]}), "
                 "or fewer levels of relevance"
             )
-        stops = np.ldexp(_label_gains(data, "exp2"), -self.max_label)
-        return _queries_with_relevant_documents(data), stops
+        return np.ldexp(_label_gains(data, "exp2"), -self.max_label)
 
 
 MAX_UNINFORMATIVE = 0.2  # fraction of uninformative queries above which a run reports them
@@ -701,6 +714,15 @@ def _gain_plan(
         np.concatenate([np.empty(0), *ideals]),
         np.cumsum([0, *map(len, ideals)], dtype=np.int64),
     )
+
+
+def _without_ties(scores: Matrix, offsets: Integers) -> Matrix:
+    """Return minus the rank of each document, equal scores in order of the rows; −∞ for one without a rank."""
+    orders = [
+        np.argsort(-scores[begin:end], axis=0, kind="stable") for begin, end in pairwise(offsets)
+    ]
+    ranks = np.vstack([np.argsort(order, axis=0) for order in orders])
+    return np.where(scores > -np.inf, -ranks, -np.inf)
 
 
 def _weighted(data: RankingData, gain: Vector) -> Vector:

@@ -1,10 +1,14 @@
 """Metrics against LETOR's rules restated, against trec_eval, and against values of LETOR's scripts on real data."""
 
 import pickle
+from dataclasses import replace
+from itertools import pairwise
 
 import ir_measures
 import numpy as np
 import pytest
+import scipy.stats
+from helpers.plain import all_orders
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -116,6 +120,7 @@ def letor_per_query(metric, data, scores):
 @pytest.mark.parametrize("metric", METRICS, ids=repr)
 @pytest.mark.parametrize("n_levels", [None, 2, 0.1], ids=["distinct", "ties", "nearly constant"])
 def test_values_are_letors(metric, n_levels):
+    metric = replace(metric, ties="order")
     for seed, n_rankings in enumerate((19, 3)):
         data = random_data(seed)
         scores = random_scores(data, n_rankings, seed + 100, n_levels)
@@ -125,9 +130,6 @@ def test_values_are_letors(metric, n_levels):
         assert (expected[[0, 1, *range(3, 12)]] > 0).any()
         np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)
         np.testing.assert_allclose(metric.score(data, scores), expected.mean(axis=0), rtol=0, atol=1e-12)
-        if metric in (NDCG(10), MeanNDCG(), MAP()):
-            relevant = np.maximum.reduceat(data.y, data.offsets[:-1]) > 0
-            assert (metric.per_query(data, data.y)[relevant] == 1.0).all()  # a perfect ranking, exactly
 
 
 def test_one_ranking_gives_a_float_and_many_give_a_column_each():
@@ -142,7 +144,86 @@ def test_one_ranking_gives_a_float_and_many_give_a_column_each():
         np.testing.assert_array_equal(metric.score(data, scores[:, 1].tolist()), metric.score(data, scores)[1])
 
 
+# Groups of equal scores in a query, the best first.
+GROUPS = [(7,), (1, 7, 2), (4, 5), (2, 1, 6, 3), (3, 3, 3), (1, 1), (6,), (1,), (1, 1, 1, 1, 7)]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_equal_scores_count_as_the_mean_over_all_their_orders(weighted):
+    rng = np.random.default_rng(3)
+    sizes = np.array([sum(groups) for groups in GROUPS])
+    level = np.concatenate([np.repeat(np.arange(len(groups)), groups) for groups in GROUPS])
+    qid = np.repeat(np.arange(len(GROUPS)), sizes)
+    rows = np.lexsort((rng.random(len(qid)), qid))
+    y, x = rng.integers(0, 5, len(qid)) * (rng.random(len(qid)) < 0.7), -level[rows] / 8.0
+    u, v = rng.uniform(0.5, 2.0, (2, len(y))) if weighted else np.ones((2, len(y)))
+    data = RankingData(x[:, None], y, qid, document_weights=u, query_weights=v[: len(GROUPS)])
+    W = np.arange(1.0, 41.0)[:, None]
+    for metric in [*METRICS, NDCG(3), NDCG(2, gain="linear"), Precision(4), Recall(3), Hit(2), MRR(3), ERR(6), ERR(2)]:
+        expected = []
+        for rows in map(slice, *zip(*pairwise(data.offsets), strict=True)):
+            query = RankingData(x[rows, None], y[rows], 0, document_weights=u[rows])
+            expected.append(metric.per_query(query, all_orders(x[rows])).mean())
+        for values in (
+            metric.per_query(data, x),
+            metric.per_query(data, np.tile(x[:, None], 23))[:, 22],
+            metric.of_linear(data, W)[:, 39],
+            metric.of_linear(data, W[:1])[:, 0],
+        ):
+            np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)
+        mean = np.average(expected, weights=data.query_weights)
+        assert metric.score(data, x) == pytest.approx(mean, abs=1e-12)
+        assert metric.mean_of_linear(data, W)[5] == pytest.approx(mean, abs=1e-12)
+
+
+def test_equal_scores_of_many_documents_have_the_values_of_drawing_without_putting_back():
+    n, r, k = 300, 40, 10
+    data = labelled(np.arange(n) < r, [0] * n)
+    hits = scipy.stats.hypergeom(n, r, np.arange(n + 1))  # relevant documents among the first 0 … n
+    none = hits.pmf(0)
+    discount = 1 / np.log2(np.arange(2, k + 2))
+    precisions = (1 + np.arange(n) * (r - 1) / (n - 1)) / np.arange(1, n + 1)
+    for metric, expected in (
+        (Hit(k), 1 - none[k]),
+        (Precision(k), r / n),
+        (Recall(k), k / n),
+        (NDCG(k), r / n),
+        (NDCG(k, convention="letor"), r / n),
+        (MRR(), ((none[:-1] - none[1:]) / np.arange(1, n + 1)).sum()),
+        (MAP(), precisions.mean()),
+    ):
+        assert metric.score(data, np.zeros(n)) == pytest.approx(expected, abs=1e-13)
+    graded = labelled([3, 2, 1, 0, 0], [1] * 5)
+    gains = [7, 3, 1, 0, 0]
+    discount = 1 / np.log2(np.arange(2, 7))
+    value = np.mean(gains) * discount.sum() / (gains @ discount)
+    assert NDCG(10).score(graded, np.zeros(5)) == pytest.approx(value, abs=1e-15) == pytest.approx(0.6906, abs=1e-4)
+
+
+@pytest.mark.parametrize("metric", [NDCG(10), NDCG(16), NDCG(17), MeanNDCG(), MAP()], ids=repr)
+def test_a_perfect_ranking_is_exactly_1(metric):
+    data = random_data(0)
+    perfect = RankingData(data.y[:, None].astype(float), data.y, data.qid)
+    relevant = np.maximum.reduceat(data.y, data.offsets[:-1]) > 0
+    assert (metric.per_query(data, data.y)[relevant] == 1.0).all()
+    assert (metric.of_linear(perfect, np.arange(1.0, 20.0)[:, None])[relevant] == 1.0).all()
+
+
 examples = settings(max_examples=25, deadline=None)
+
+
+@examples
+@given(seed=st.integers(0, 10**6), n_levels=st.sampled_from([1, 2, 8, 0.1]))
+def test_the_order_of_the_rows_changes_no_value_whatever_scores_are_equal(seed, n_levels):
+    data, rng = random_data(seed), np.random.default_rng(seed)
+    scores = random_scores(data, 5, seed, n_levels)
+    old_engine = data.y + rng.normal(size=data.n_documents)
+    for key in (rng.random(data.n_documents), data.y, -data.y, -old_engine):
+        rows = np.lexsort((key, data.qid))
+        permuted = labelled(data.y[rows], data.qid[rows])
+        for metric in METRICS:
+            expected = metric.per_query(data, scores)
+            np.testing.assert_allclose(metric.per_query(permuted, scores[rows]), expected, rtol=0, atol=1e-12)
 
 
 @examples
@@ -240,6 +321,7 @@ def folds(letor_folder):
     ],
 )
 def test_single_features_score_as_letors_scripts_say(folds, name, metric, published):
+    metric = replace(metric, ties="order")  # as the scripts do; features have many equal values
     mean = np.mean([metric.score(data, scores) for data, scores in folds[name]])
     assert round(mean, 4) == published
 
@@ -298,6 +380,7 @@ def test_labels_too_large_for_the_exponential_gain():
         (lambda: Precision(0), "k must be at least 1, not 0"),
         (lambda: NDCG(5, gain="exp"), "gain must be one of 'exp2', 'linear', not 'exp'"),
         (lambda: NDCG(5, short_queries="own"), "'zero', 'own_length'"),
+        (lambda: MRR(ties="file"), "ties must be one of 'mean', 'order', not 'file'"),
         (lambda: NDCG(5, convention="trec"), "convention must be one of 'usual', 'letor', not 'trec'"),
         (lambda: MeanNDCG(discount="ln"), "discount must be one of .*, not 'ln'"),
         (lambda: make_metric("RBP@10"), "unknown metric 'RBP@10'; choose one of NDCG@k, P@k, Recall@k, Hit@k"),
@@ -327,6 +410,7 @@ def test_unknown_names_and_conventions_are_refused(make, message):
         *(NDCG(10), Precision(5), MAP(), MeanNDCG(), Recall(5), Hit(1), MRR(), MRR(10), ERR(), ERR(20)),
         *(NDCG(3, gain="linear", discount="log2"), NDCG(5, short_queries="zero"), ERR(4, max_label=2)),
         *(NDCG(10, convention="letor"), MeanNDCG(gain="linear", convention="letor")),
+        *(NDCG(10, convention="letor", ties="order"), MAP(ties="order"), ERR(ties="order"), Hit(3, ties="order")),
     ],
     ids=repr,
 )
@@ -339,6 +423,7 @@ def test_conventions_are_part_of_name_and_identity():
     metric = make_metric("ndcg@10", convention="letor")
     assert metric == NDCG(10, convention="letor") != NDCG(10)
     assert metric.name == "NDCG@10 (letor)"
+    assert NDCG(10, ties="order").name == "NDCG@10 (ties=order)"
     assert NDCG(10, gain="linear", discount="letor").name == "NDCG@10 (gain=linear, discount=letor)"
     assert len({NDCG(10), NDCG(10), Precision(10), MAP(), MAP(), MeanNDCG()}) == 4
     assert pickle.loads(pickle.dumps(metric)) == metric

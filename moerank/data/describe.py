@@ -193,7 +193,7 @@ RISING = "rise from row to row. If they number the rows, leave the feature out."
 
 
 def cautions_about(data: RankingData) -> list[str]:
-    """Return sentences about extreme values, values that number rows, labels without 0, and a query with most pairs."""
+    """Return sentences about values, labels, the order of the rows, and a query with most pairs that need attention."""
     rises = (np.diff(data.X[:ROWS], axis=0) > 0).all(axis=0) & (data.n_documents >= FEWEST)
     sentences = []
     for mask, finding in ((data.is_extreme, EXTREME), (rises, RISING)):
@@ -207,6 +207,7 @@ def cautions_about(data: RankingData) -> list[str]:
             f"No document has label 0, so those with label {lowest} count as relevant, too: "
             f"subtract {lowest} from all labels, or set the limits labels = {higher}."
         )
+    sentences += _order_of_rows(data)
     pairs = data.label_runs.n_pairs_of
     if data.n_queries >= FEWEST and pairs.max() > pairs.sum() / 2:
         sentences.append(
@@ -215,6 +216,23 @@ def cautions_about(data: RankingData) -> list[str]:
             "fewer of its documents."
         )
     return sentences
+
+
+def _order_of_rows(data: RankingData) -> list[str]:
+    """Return a sentence if labels or a feature sort nearly all first rows within queries, with ties across labels."""
+    query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))[:ROWS]
+    steps = np.diff(np.column_stack([data.y[:ROWS], data.X[:ROWS]]), axis=0)[np.diff(query) == 0]
+    rises, falls = np.count_nonzero(steps > 0, axis=0), np.count_nonzero(steps < 0, axis=0)
+    n_steps = rises + falls
+    is_sorted = (np.minimum(rises, falls) <= 0.01 * n_steps) & (n_steps >= FEWEST)
+    if not is_sorted.any() or not (steps[steps[:, 0] != 0, 1:] == 0).any():
+        return []
+    column = is_sorted.argmax()
+    key = repr(data.feature_names[column - 1]) if column else "label"
+    return [
+        f"The rows of each query are sorted by {key}. Nothing here uses this order, because equal "
+        "scores count as the mean over all orders; other tools, and metrics of your own, may."
+    ]
 
 
 def _sizes_of_copies(data: RankingData) -> list[int]:

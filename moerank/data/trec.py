@@ -33,9 +33,9 @@ def write_run(
 ) -> None:
     """Write a ranking of documents as a TREC run.
 
-    The scores are written in single precision, in which ``trec_eval`` compares them. It orders equal scores by document
-    id, and moerank by row. So if two scores are equal, the later row gets the next smaller number, and every tool
-    computes the metrics of this ranking.
+    The scores are written in single precision, in which ``trec_eval`` compares them; two that differ are written as
+    different numbers. Equal ones stay equal: ``trec_eval`` orders them by document id, where moerank takes the mean
+    over their orders. A UserWarning says in how many queries they have different labels, so that values differ.
 
     Parameters
     ----------
@@ -76,12 +76,22 @@ def write_run(
     rounded = checked.clip(-largest, largest).astype(np.float32)
     lines = []
     for begin, end in pairwise(data.offsets.tolist()):
-        score = np.float32(np.inf)
+        score, before = np.float32(np.inf), np.nan
         for rank, row in enumerate(begin + np.argsort(-checked[begin:end], kind="stable"), start=1):
-            score = min(rounded[row], np.nextafter(score, np.float32(-np.inf)))
+            if checked[row] != before:
+                score = min(rounded[row], np.nextafter(score, np.float32(-np.inf)))
+                before = checked[row]
             query, document = keys[row]
             lines.append(f"{query} Q0 {document} {rank} {score:.9g} {tag}\n")
     replace_file(Path(path), "".join(lines).encode())
+    labels = pd.Series(data.y).groupby([data.qid, checked]).nunique()
+    if n_mixed := (labels > 1).groupby(level=0).any().sum():
+        warnings.warn(
+            f"{path}: in {n_mixed:,} of {data.n_queries:,} queries documents of different labels "
+            "have equal scores; trec_eval orders them by document id, and moerank takes the mean "
+            "over their orders",
+            stacklevel=2,
+        )
 
 
 def write_qrels(path: str | os.PathLike[str], data: RankingData) -> None:

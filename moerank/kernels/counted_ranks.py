@@ -1,30 +1,31 @@
 """Ranking metrics of many individuals at once, by counting instead of sorting, and most violated rankings.
 
 The rank of a relevant document is one more than the number of documents above it. One vector comparison per document
-counts them for `LANES` individuals; equal scores rank in order of the rows. The gain of the document is written to its
-rank, and the metric sums the gains in order of rank. So rankings that differ only in documents of equal label have the
-same value to the last bit, whatever else is in the batch.
+counts them for `LANES` individuals, and another one counts its equals. Documents with equal scores share their ranks: a
+value is the mean over all orders of equal scores. Each rank of a group of equals has the mean gain of the group. The
+metric sums the gains in order of rank. So rankings that differ only in documents of equal label have the same value to
+the last bit, whatever else is in the batch.
 
 Most documents need not be counted. Deal the documents of a query into `depth` groups: `depth` documents, the best of
 each group, reach the smallest of the groups' best scores. Documents below this floor for all individuals of the block
 are left out.
 """
 
-from operator import ge, gt
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numba import njit
 
-from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
+from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, load, load_at, spread, store
 from moerank.kernels.tiles import longest_query
 
-# Individuals per block. The compiler vectorises the loops over them, because their length is constant.
-LANES = 16
+# Individuals per block.
+LANES = lanes(np.float64)
 
-# Buffers for a query: scores and gains of the candidates, and gains by rank.
-Room: TypeAlias = tuple[Matrix, Vector, Matrix]
+# Buffers for a query: scores and gains of the candidates; gains of the relevant ones, and how many documents are above
+# and equal to them; the gain of each rank; and the individuals with equals of each relevant one.
+Room: TypeAlias = tuple[Matrix, Vector, Vector, Matrix, Matrix, Matrix, Integers]
 
 
 @kernel
@@ -58,25 +59,22 @@ def normalised_gain(
         return values
     table = _at_least_one_block(scores)
     room = _room(offsets, query)
-    placed = room[2]
-    cumulated, total = np.empty(LANES), np.empty(LANES)
+    placed = room[5]
     for block in range(0, n_individuals, LANES):
         column = min(block, table.shape[1] - LANES)
         for c in range(len(query)):
             begin, end = offsets[query[c]], offsets[query[c] + 1]
             _place_gains(table, column, begin, end, gain, depth[c], room)
             n_averaged = ideal_first[c + 1] - ideal_first[c]
-            cumulated[:] = 0.0
-            total[:] = 0.0
+            cumulated = total = spread(0.0)
             for rank in range(depth[c]):
-                for lane in range(LANES):
-                    cumulated[lane] += placed[rank, lane] * discount[rank]
+                cumulated = cumulated + load(placed, rank) * spread(discount[rank])
                 averaged = rank - (depth[c] - n_averaged)
                 if averaged >= 0:
-                    for lane in range(LANES):
-                        total[lane] += cumulated[lane] / ideal[ideal_first[c] + averaged]
+                    total = total + cumulated / spread(ideal[ideal_first[c] + averaged])
+            store(placed, 0, total)
             for lane in range(min(LANES, n_individuals)):
-                values[query[c], column + lane] = total[lane] / n_averaged
+                values[query[c], column + lane] = placed[0, lane] / n_averaged
     return values
 
 
@@ -86,7 +84,9 @@ def average_precision(
 ) -> Matrix:
     """Return the mean of the precision at the ranks of the relevant documents; see `normalised_gain`.
 
-    `relevance` is 1 for a relevant document and 0 for any other; each query in `query` has a relevant document.
+    `relevance` is 1 for a relevant document and 0 for any other; each query in `query` has a relevant document. For a
+    group of equals see F. McSherry, M. Najork: Computing information retrieval performance measures efficiently in the
+    presence of tied scores. ECIR 2008.
     """
     n_individuals = scores.shape[1]
     values = np.zeros((len(offsets) - 1, n_individuals))
@@ -94,23 +94,81 @@ def average_precision(
         return values
     table = _at_least_one_block(scores)
     room = _room(offsets, query)
-    placed = room[2]
-    hits, total = np.empty(LANES), np.empty(LANES)
+    above, equal, placed, ties = room[3:]
+    rise = np.empty_like(placed)
     for block in range(0, n_individuals, LANES):
         column = min(block, table.shape[1] - LANES)
         for q in query:
             begin, end = offsets[q], offsets[q + 1]
-            n_relevant = relevance[begin:end].sum()
-            _place_gains(table, column, begin, end, relevance, end - begin, room)
-            hits[:] = 0.0
-            total[:] = 0.0
+            n_relevant = _place_gains(table, column, begin, end, relevance, end - begin, room)
+            rise[: end - begin] = 1.0
+            for i in range(n_relevant):
+                while ties[i]:
+                    lane = first_bit(ties[i])
+                    top, m = int(above[i, lane]), equal[i, lane]
+                    share = placed[top, lane]
+                    slope = (share * m - 1.0) / (m - 1.0) - share
+                    for k in range(1, int(m)):
+                        rise[top + k, lane] += k * slope
+                    ties[i] &= ties[i] - 1
+            hits = total = spread(0.0)
             for rank in range(end - begin):
-                for lane in range(LANES):
-                    hits[lane] += placed[rank, lane]
-                    total[lane] += placed[rank, lane] * (hits[lane] / (rank + 1))
+                share = load(placed, rank)
+                total = total + share * ((hits + load(rise, rank)) / spread(rank + 1.0))
+                hits = hits + share
+            store(placed, 0, total)
             for lane in range(min(LANES, n_individuals)):
-                values[q, column + lane] = total[lane] / n_relevant
+                values[q, column + lane] = placed[0, lane] / n_relevant
     return values
+
+
+@kernel
+def reached_value(
+    scores: Vector, offsets: Integers, query: Integers, stops: Vector, divisor: Vector
+) -> Matrix:
+    """Return the mean of 1 / divisor(j) over the ranks j at which a reader stops; see `normalised_gain`.
+
+    The reader comes from the top and stops at a document with the probability `stops` (n_documents,), or after the last
+    rank of `divisor`, at which the value is 0. O(n_individuals · Σ_q (n log n + n_relevant m)) for groups of at most m
+    equals among the n documents of a query.
+    """
+    values = np.zeros((len(offsets) - 1, scores.shape[1]))
+    # The share of readers who pass i documents of a group of equals, the mean over all choices of these documents.
+    passers = np.empty(longest_query(offsets, query) + 1)
+    for q in query:
+        begin, end = offsets[q], offsets[q + 1]
+        depth = min(end - begin, len(divisor))
+        for individual in range(scores.shape[1]):
+            negative = -scores[begin:end, individual]
+            order = np.argsort(negative, kind="mergesort")
+            readers, rank = 1.0, 0
+            while rank < depth and negative[order[rank]] < np.inf:
+                bottom = rank + 1
+                while bottom < len(order) and negative[order[bottom]] == negative[order[rank]]:
+                    bottom += 1
+                n_counted = min(bottom, depth) - rank
+                _mean_passers(stops[begin:end], order[rank:bottom], n_counted, passers)
+                for i in range(n_counted):
+                    stoppers = readers * (passers[i] - passers[i + 1])
+                    values[q, individual] += stoppers / divisor[rank + i]
+                readers *= passers[n_counted]
+                rank = bottom
+    return values
+
+
+@kernel
+def _mean_passers(stops: Vector, group: Integers, n_counted: int, passers: Vector) -> None:
+    """Set ``passers[i]`` to the mean of Π (1 − stop) over all sets of i documents of a group, for i up to n_counted."""
+    n_passed = 0
+    for document in group:
+        n_passed += int(stops[document] == 0.0)
+    passers[: n_counted + 1] = 1.0
+    for document in group:
+        if stops[document] > 0.0:
+            n_passed += 1
+            for i in range(min(n_passed, n_counted), 0, -1):
+                product = passers[i - 1] * (1.0 - stops[document])
+                passers[i] = ((n_passed - i) * passers[i] + i * product) / n_passed
 
 
 def sum_over_queries(values: Matrix) -> Vector:
@@ -127,9 +185,11 @@ def mean_over_queries(values: Matrix) -> Vector:
 
 @kernel
 def _room(offsets: Integers, query: Integers) -> Room:
-    """Return buffers for the longest query."""
-    longest = longest_query(offsets, query)
-    return np.empty((longest, LANES)), np.empty(longest), np.empty((longest, LANES))
+    """Return buffers for the longest query, and one row more."""
+    longest = longest_query(offsets, query) + 1
+    tables = np.empty((4, longest, LANES))
+    gains, ties = np.empty((2, longest)), np.empty(longest, np.int64)
+    return tables[0], gains[0], gains[1], tables[1], tables[2], tables[3], ties
 
 
 @kernel
@@ -151,20 +211,23 @@ def _at_least_one_block(scores: Vector) -> Matrix:
 @kernel
 def _place_gains(
     table: Matrix, column: int, begin: int, end: int, gain: Vector, depth: int, room: Room
-) -> None:
-    """Write the gain of the document at each of the first `depth` ranks of a query to ``placed[rank]``."""
-    candidates, candidate_gain, placed = room
+) -> int:
+    """Write the gain at each of the first `depth` ranks of a query to its buffer.
+
+    Return the number of relevant candidates.
+    """
+    candidates, candidate_gain, relevant_gain, above, equal, placed, ties = room
     n_candidates = _copy_candidates(table, column, begin, end, gain, depth, room)
+    n_relevant = count_ranks(
+        candidates, candidate_gain, n_candidates, depth, relevant_gain, above, equal, ties
+    )
     placed[:depth] = 0.0
-    above = np.empty(LANES, np.int64)
-    for i in range(n_candidates):
-        if candidate_gain[i] > 0.0:
-            above[:] = 0
-            _count(candidates[:i], ge, candidates[i], above)
-            _count(candidates[i + 1 : n_candidates], gt, candidates[i], above)
-            for lane in range(LANES):
-                if above[lane] < depth and candidates[i, lane] > -np.inf:
-                    placed[above[lane], lane] = candidate_gain[i]
+    for i in range(n_relevant):
+        for lane in range(LANES):
+            if above[i, lane] < depth:
+                placed[int(above[i, lane]), lane] = relevant_gain[i]
+    share_ranks(relevant_gain, above, equal, ties, n_relevant, depth, placed)
+    return n_relevant
 
 
 @kernel
@@ -172,44 +235,99 @@ def _copy_candidates(
     table: Matrix, column: int, begin: int, end: int, gain: Vector, depth: int, room: Room
 ) -> int:
     """Copy the documents that may be in the first `depth` ranks of some individual, and return their number."""
-    candidates, candidate_gain, _ = room
-    floor = np.full(LANES, np.inf)
-    best = np.empty(LANES)
+    candidates, candidate_gain = room[0], room[1]
+    flat, n_individuals = table.reshape(-1), table.shape[1]
+    low, floor = spread(-np.inf), spread(np.inf)
     for group in range(depth):
-        best[:] = -np.inf
+        best = low
         for i in range(begin + group, end, depth):
-            for lane in range(LANES):
-                best[lane] = max(best[lane], table[i, column + lane])
-        for lane in range(LANES):
-            floor[lane] = min(floor[lane], best[lane])
+            score = load_at(low, flat, i * n_individuals + column)
+            best = blend(score > best, score, best)
+        floor = blend(floor > best, best, floor)
     n_candidates = 0
+    # Each document is copied, and the next one overwrites those below the floor: a branch would be mispredicted.
     for i in range(begin, end):
-        reached = 0
-        for lane in range(LANES):
-            reached += table[i, column + lane] >= floor[lane]
-        if reached:
-            for lane in range(LANES):
-                candidates[n_candidates, lane] = table[i, column + lane]
-            candidate_gain[n_candidates] = gain[i]
-            n_candidates += 1
+        score = load_at(low, flat, i * n_individuals + column)
+        store(candidates, n_candidates, score)
+        candidate_gain[n_candidates] = gain[i]
+        n_candidates += int(bits_of(score >= floor) != 0)
     return n_candidates
 
 
-# Not cached: its signature contains the address of the function `stands`, which differs between processes. Its callers
-# are cached.
-@njit(nogil=True)
-def _count(rows: Vector, stands: Any, score: Vector, count: Integers) -> None:
-    """Add the number of rows with ``stands(row, score)`` to each lane of `count`, four rows at a time."""
-    n_full = len(rows) // 4 * 4
-    for j in range(0, n_full, 4):
-        for lane in range(LANES):
-            s = score[lane]
-            a, b = stands(rows[j, lane], s), stands(rows[j + 1, lane], s)
-            c, d = stands(rows[j + 2, lane], s), stands(rows[j + 3, lane], s)
-            count[lane] += a + b + c + d
-    for j in range(n_full, len(rows)):
-        for lane in range(LANES):
-            count[lane] += stands(rows[j, lane], score[lane])
+@kernel
+def count_ranks(
+    rows: Floats,
+    gain: Vector,
+    n_rows: int,
+    depth: int,
+    relevant_gain: Floats,
+    above: Floats,
+    equal: Floats,
+    ties: Integers,
+) -> int:
+    """Count the scores above each relevant document, ∞ for one without a rank, and those equal to it, itself included.
+
+    Each row has the scores of a document. Return the number of relevant documents, which have positive gains. `ties`
+    receives which individuals have equals of each among the first `depth` ranks, bit l for lane l.
+    """
+    zero, one = spread(rows.dtype.type(0)), spread(rows.dtype.type(1))
+    low, high = spread(rows.dtype.type(-np.inf)), spread(rows.dtype.type(np.inf))
+    limit = spread(rows.dtype.type(depth))
+    n_relevant = 0
+    for i in range(n_rows):
+        if gain[i] > 0.0:
+            score = load(rows, i)
+            n_above = n_above_too = n_equal = n_equal_too = (
+                zero  # two sums of each hide the latency
+            )
+            for j in range(0, n_rows - 1, 2):
+                other, another = load(rows, j), load(rows, j + 1)
+                n_above = blend(other > score, n_above + one, n_above)
+                n_equal = blend(other == score, n_equal + one, n_equal)
+                n_above_too = blend(another > score, n_above_too + one, n_above_too)
+                n_equal_too = blend(another == score, n_equal_too + one, n_equal_too)
+            n_above, n_equal = n_above + n_above_too, n_equal + n_equal_too
+            if n_rows % 2:
+                other = load(rows, n_rows - 1)
+                n_above = blend(other > score, n_above + one, n_above)
+                n_equal = blend(other == score, n_equal + one, n_equal)
+            n_above = blend(score > low, n_above, high)
+            store(above, n_relevant, n_above)
+            store(equal, n_relevant, n_equal)
+            ties[n_relevant] = bits_of((n_equal > one) & (limit > n_above))
+            relevant_gain[n_relevant] = gain[i]
+            n_relevant += 1
+    return n_relevant
+
+
+@kernel
+def share_ranks(
+    gain: Floats,
+    above: Floats,
+    equal: Floats,
+    ties: Integers,
+    n_relevant: int,
+    depth: int,
+    placed: Matrix,
+) -> None:
+    """Write the mean gain of each group of equals among the first `depth` ranks to all its ranks.
+
+    Gains, counts and `ties` are those of `count_ranks`; of each group only its first document stays in `ties`.
+    ``placed[rank]`` has the gain at each rank, and is right where no scores are equal.
+    """
+    for i in range(n_relevant):
+        bits = ties[i]
+        while bits:
+            lane = first_bit(bits)
+            top, total = above[i, lane], np.float64(gain[i])
+            for k in range(i + 1, n_relevant):
+                if above[k, lane] == top:
+                    total += gain[k]
+                    ties[k] ^= 1 << lane
+            mean = total / equal[i, lane]
+            for rank in range(int(top), min(int(top + equal[i, lane]), depth)):
+                placed[rank, lane] = mean
+            bits &= bits - 1
 
 
 @kernel

@@ -94,6 +94,7 @@ for _element, _values in _VALUES.items():
     _define(operator.add, ir.IRBuilder.fadd, _values, _values, _values)
     _define(operator.sub, ir.IRBuilder.fsub, _values, _values, _values)
     _define(operator.mul, ir.IRBuilder.fmul, _values, _values, _values)
+    _define(operator.truediv, ir.IRBuilder.fdiv, _values, _values, _values)
     _define(operator.gt, _comparison(">"), _mask, _values, _values)
     _define(operator.ge, _comparison(">="), _mask, _values, _values)
     _define(operator.eq, _comparison("=="), _mask, _values, _values)

@@ -19,8 +19,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
+from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel, read_only
+from moerank.kernels.counted_ranks import count_ranks, share_ranks
 from moerank.kernels.lanes import (
     bits_of,
     blend,
@@ -28,10 +29,8 @@ from moerank.kernels.lanes import (
     lanes,
     least,
     load,
-    load_mask,
     spread,
     store,
-    word_type,
 )
 from moerank.kernels.pair_pass import project
 from moerank.kernels.threads import in_pieces, in_threads
@@ -136,13 +135,11 @@ def linear_gain(
     if len(plan[0]) and len(W):
         lists = feature_lists(W != 0.0)
         width = lanes(columns.dtype.type)
-        # Word l has the bits of the lanes after lane l.
-        later = np.array([2**width - 2 ** (lane + 1) for lane in range(width)], word_type(width))
         weight = W[W != 0.0].astype(columns.dtype)
         flat = columns.reshape(-1)
 
         def fill(part: GainPlan) -> None:
-            _gain_by_documents(flat, columns.shape[1], lists, weight, offsets, part, later, values)
+            _gain_by_documents(flat, columns.shape[1], lists, weight, offsets, part, width, values)
 
         in_threads(fill, _parts(plan, offsets, workers))
     return values
@@ -156,13 +153,13 @@ def _gain_by_documents(
     weight: Floats,
     offsets: Integers,
     plan: GainPlan,
-    later: Words,
+    width: int,
     values: Matrix,
 ) -> None:
     """Fill `values` block by block; `weight` has a number for each entry of the `lists` of features."""
     query, gain, discount, depth, ideal = plan
     features, begin, _ = lists
-    n_individuals, width = len(begin) - 1, len(later)
+    n_individuals = len(begin) - 1
     longest = longest_query(offsets, query)
     room = (max(TILED_BLOCK, longest) // CLASSES + 1) * (CLASSES // width) + TILE  # vectors
     tiles = np.zeros((room * len(features), width), columns.dtype)
@@ -174,7 +171,7 @@ def _gain_by_documents(
     above = np.empty_like(candidates)
     candidates_flat, above_flat = candidates.reshape(-1), above.reshape(-1)
     row = np.empty(candidates.size, np.int64)
-    placed = np.empty(longest)
+    group_gain, n_equal = np.empty(longest), np.empty(longest, np.int64)
     c: int = np.int64(0)  # type: ignore[assignment]  # a literal would be a type of its own
     while c < len(query):
         end, n = cut_block(offsets, query, c, width, first_vector)
@@ -188,10 +185,21 @@ def _gain_by_documents(
                 n_candidates = _copy_candidates_of_one(
                     scores, flat, start, size, depth[q], best, candidates_flat, row
                 )
-                _count_above(candidates, n_candidates, later, above)
-                total = _sum_gains(
-                    above_flat, row, n_candidates, gain, document, discount, depth[q], placed
-                )
+                _count_above(candidates, n_candidates, above)
+                group_gain[: depth[q]] = 0.0
+                n_equal[: depth[q]] = 0
+                for k in range(n_candidates):
+                    rank = int(above_flat[k])
+                    group_gain[rank] += gain[document + row[k]]
+                    n_equal[rank] += 1
+                total, rank = 0.0, 0
+                while rank < depth[q]:
+                    mean, bottom = group_gain[rank], rank + 1
+                    if n_equal[rank] > 1:
+                        mean, bottom = mean / n_equal[rank], min(rank + n_equal[rank], depth[q])
+                    while rank < bottom:
+                        total += mean * discount[rank]
+                        rank += 1
                 values[query[q], individual] = total / ideal[q]
         c = end
 
@@ -299,44 +307,16 @@ def _nth_largest(a: object, b: object, n: int, best: Floats) -> Any:
 
 
 @kernel
-def _count_above(candidates: Floats, n_candidates: int, later: Words, above: Floats) -> None:
-    """Count the scores that rank above each of the first `n_candidates`: larger ones, and earlier equal ones."""
+def _count_above(candidates: Floats, n_candidates: int, above: Floats) -> None:
+    """Count the scores above each of the first `n_candidates`."""
     width = candidates.shape[1]
     zero, one = spread(candidates.dtype.type(0)), spread(candidates.dtype.type(1))
-    n_vectors = (n_candidates + width - 1) // width
-    for v in range(n_vectors):
+    for v in range((n_candidates + width - 1) // width):
         scores = load(candidates, v)
         count = zero
-        for other in range(v):
-            for lane in range(width):
-                count = count + blend(spread(candidates[other, lane]) >= scores, one, zero)
-        for lane in range(min(width, n_candidates - v * width)):
-            x = spread(candidates[v, lane])
-            tied = blend((x >= scores) & load_mask(later, lane), one, zero)
-            count = count + blend(x > scores, one, tied)
-        for k in range((v + 1) * width, n_candidates):
+        for k in range(n_candidates):
             count = count + blend(spread(candidates[k // width, k % width]) > scores, one, zero)
         store(above, v, count)
-
-
-@kernel
-def _sum_gains(
-    above: Floats,
-    row: Integers,
-    n_candidates: int,
-    gain: Vector,
-    document: int,
-    discount: Vector,
-    depth: int,
-    placed: Matrix,
-) -> float:
-    """Return Σ discount · gain over the first `depth` ranks, in order of rank."""
-    for k in range(n_candidates):
-        placed[np.int64(above[k])] = gain[document + row[k]]
-    total = 0.0
-    for rank in range(depth):
-        total += placed[rank] * discount[rank]
-    return total
 
 
 def _sorting_network(n: int) -> Integers:
@@ -365,8 +345,9 @@ def lane_gain(X: Floats, W: Matrix, offsets: Integers, plan: GainPlan, workers: 
         columns = slice(None) if is_row_major else np.flatnonzero(W.any(axis=0))
         group_mask = _used_by_groups(W[:, columns], width)
         begin, feature = true_columns(group_mask)
-        weights = np.zeros((len(group_mask) * width, group_mask.shape[1]), X.dtype)
-        weights[: len(W)] = W[:, columns]
+        # The last group is filled up with copies, which tie no more often than the last individual.
+        individuals = np.arange(len(group_mask) * width).clip(max=len(W) - 1)
+        weights = W[individuals][:, columns].astype(X.dtype)
         group_weights = np.ascontiguousarray(
             weights.reshape(len(group_mask), width, -1).transpose(0, 2, 1)
         )
@@ -417,8 +398,10 @@ def _gain_by_individuals(
     best = np.empty((CLASSES, width), X.dtype)
     candidates = np.empty((longest + 1, width), X.dtype)
     candidate_gain = np.empty(longest + 1)
-    above, relevant_gain = np.empty((longest, width), X.dtype), np.empty(longest, X.dtype)
-    placed, total = np.empty((1, width), X.dtype), np.empty(width)
+    above, equal = np.empty((longest, width), X.dtype), np.empty((longest, width), X.dtype)
+    relevant_gain, ties = np.empty(longest, X.dtype), np.empty(longest, np.int64)
+    rank_gain, total = np.empty((1, width), X.dtype), np.empty(width)
+    placed = np.empty((CLASSES, width))
     first_document = np.empty(TILED_BLOCK + 1, np.int64)  # only for `cut_block`
     c: int = np.int64(0)  # type: ignore[assignment]  # a literal would be a type of its own
     while c < len(query):
@@ -434,9 +417,15 @@ def _gain_by_individuals(
                         scores, gains, n, depth[q], network, best, candidates, candidate_gain
                     )
                     rows, gains = candidates, candidate_gain
-                _sum_gains_of_rows(
-                    rows, gains, n, discount, depth[q], above, relevant_gain, placed, total
+                n_relevant = count_ranks(
+                    rows, gains, n, depth[q], relevant_gain, above, equal, ties
                 )
+                _place_gains(relevant_gain, above, n_relevant, depth[q], rank_gain, placed)
+                share_ranks(relevant_gain, above, equal, ties, n_relevant, depth[q], placed)
+                total[:] = 0.0
+                for rank in range(depth[q]):
+                    for lane in range(width):
+                        total[lane] += placed[rank, lane] * discount[rank]
                 for lane in range(min(width, n_individuals - group * width)):
                     values[query[q], group * width + lane] = total[lane] / ideal[q]
         c = end
@@ -478,37 +467,15 @@ def _copy_candidate_rows(
 
 
 @kernel
-def _sum_gains_of_rows(
-    candidates: Floats,
-    candidate_gain: Vector,
-    n_candidates: int,
-    discount: Vector,
-    depth: int,
-    above: Floats,
-    relevant_gain: Floats,
-    placed: Floats,
-    total: Vector,
+def _place_gains(
+    gain: Floats, above: Floats, n_relevant: int, depth: int, rank_gain: Floats, placed: Matrix
 ) -> None:
-    """Set `total` to Σ discount · gain over the first `depth` ranks, in order of rank."""
-    width = candidates.shape[1]
-    zero, one = spread(candidates.dtype.type(0)), spread(candidates.dtype.type(1))
-    n_relevant = 0
-    for i in range(n_candidates):
-        if candidate_gain[i] > 0.0:
-            score = load(candidates, i)
-            count = zero
-            for j in range(i):
-                count = blend(load(candidates, j) >= score, count + one, count)
-            for j in range(i + 1, n_candidates):
-                count = blend(load(candidates, j) > score, count + one, count)
-            store(above, n_relevant, count)
-            relevant_gain[n_relevant] = candidate_gain[i]
-            n_relevant += 1
-    total[:] = 0.0
+    """Write the gain at each of the first `depth` ranks, of one document of each group of equals."""
+    zero = spread(above.dtype.type(0))
     for rank in range(depth):
-        gain, wanted = zero, spread(candidates.dtype.type(rank))
+        gain_of_rank, wanted = zero, spread(above.dtype.type(rank))
         for i in range(n_relevant):
-            gain = blend(load(above, i) == wanted, spread(relevant_gain[i]), gain)
-        store(placed, 0, gain)
-        for lane in range(width):
-            total[lane] += placed[0, lane] * discount[rank]
+            gain_of_rank = blend(load(above, i) == wanted, spread(gain[i]), gain_of_rank)
+        store(rank_gain, 0, gain_of_rank)
+        for lane in range(above.shape[1]):
+            placed[rank, lane] = rank_gain[0, lane]

@@ -64,8 +64,8 @@ def _part_of_plan(
     query, gain, *rest = plan
     start, stop = np.searchsorted(query, [begin, end])
     part = query[start:stop] - begin, gain[offsets[0] : offsets[-1]]
-    if not rest:
-        return part
+    if len(rest) < 4:
+        return *part, *rest
     discount, depth, ideal, ideal_first = rest
     return *part, discount, depth[start:stop], ideal, ideal_first[start : stop + 1]
 

@@ -16,7 +16,6 @@ from moerank.arrays import Integers, Mask, Vector
 from moerank.checks import toml_value, unknown
 from moerank.data import Fold, RankingData
 from moerank.data.describe import FEWEST, cautions_about
-from moerank.data.folds import Draws
 from moerank.data.overlap import shared_queries
 from moerank.data.read import CELLS_AT_A_TIME, quoted
 from moerank.data.read import table as tables
@@ -357,8 +356,7 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
 
     Such a feature orders every query without an error or a tie, or ranks better than RankRLS on all features at equal
     spread, by the metric and a t-test over queries at the level .01 with Bonferroni's adjustment, on the first training
-    documents, at most 32,768 or 4 million values. Equal values rank in random order. With fewer than 20 queries nothing
-    is said.
+    documents, at most 32,768 or 4 million values. With fewer than 20 queries nothing is said.
     """
     part = _first_queries(train)
     if np.count_nonzero(part.label_runs.n_pairs_of) < QUERIES_FOR_LEAKS:
@@ -381,11 +379,10 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
 
 
 def _first_queries(train: RankingData) -> RankingData:
-    """Return the first queries, with the documents of each in random order."""
+    """Return the first queries."""
     n_rows = min(ROWS_FOR_LEAKS, CELLS_AT_A_TIME // train.n_features)
     n_queries = max(1, int(np.searchsorted(train.offsets, n_rows, side="right")) - 1)
-    queries = np.repeat(np.arange(n_queries), np.diff(train.offsets[: n_queries + 1]))
-    return train.with_rows(np.lexsort((Draws(0).order(len(queries)), queries)))
+    return train.with_rows(np.arange(train.offsets[n_queries]))
 
 
 def _compare_with_all(part: RankingData, metric: Metric) -> tuple[float, Vector]:

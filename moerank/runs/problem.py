@@ -177,6 +177,7 @@ class MetricSection(Section):
     convention: str | None = None
     discount: str | None = None
     short_queries: str | None = None
+    ties: str | None = None
     tuning: str | None = None
 
     def make(self) -> Metric:

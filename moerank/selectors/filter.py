@@ -190,7 +190,7 @@ class SingleFeatures(Filter):
     Notes
     -----
     O(n_features) metric values, then the training of the ranker. Ties go to the earlier column. Documents with equal
-    values rank in order of row, as everywhere.
+    values count as the mean over their orders, as everywhere.
 
     References
     ----------

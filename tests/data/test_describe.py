@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import pearsonr
 
 from moerank.data import RankingData, describe, load_letor, query_level_norm
-from moerank.data.describe import feature_correlations, label_correlations
+from moerank.data.describe import cautions_about, feature_correlations, label_correlations
 
 
 def test_every_count_of_a_small_set():
@@ -157,3 +157,21 @@ def test_a_constant_feature_correlates_with_nothing():
     for constant in (features[2], features[:, 2], labels[2]):
         np.testing.assert_array_equal(constant, 0.0)
     np.testing.assert_allclose(np.delete(labels, 2), label_correlations(RankingData(X, Y, 0)), rtol=1e-12)
+
+
+def test_rows_that_labels_or_a_feature_sort_are_named_where_ties_would_believe_them():
+    rng = np.random.default_rng(0)
+    y, X = rng.integers(0, 3, 300), rng.normal(size=(300, 2))
+    X[:, 1] = rng.random(300) < 0.1
+    qid = np.repeat(np.arange(30), 10)
+
+    def said(key, X):
+        rows = np.lexsort((key, qid))
+        return [line for line in cautions_about(RankingData(X[rows], y[rows], qid)) if "sorted by" in line]
+
+    assert said(rng.random(300), X) == []
+    for key in (y, -y):
+        assert said(key, X)[0].startswith("The rows of each query are sorted by label. Nothing here uses this order")
+    for key in (X[:, 0], -X[:, 0]):
+        assert said(key, X)[0].startswith("The rows of each query are sorted by '1'.")
+    assert said(y, rng.normal(size=(300, 2))) == []  # no equal values, so that the order tells nothing

@@ -1,6 +1,7 @@
 """TREC files against ir-measures, which reads and scores them with code of its own."""
 
 import gzip
+from itertools import permutations
 
 import ir_measures
 import numpy as np
@@ -24,10 +25,12 @@ def small(**changes):
     return RankingData([[0.1], [0.9]], **{"y": [0, 1], "qid": [7, 7], "documents": ["a", "b"]} | changes)
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e-12, 1e300], ids=["ties", "equal in single precision", "beyond it"])
+@pytest.mark.parametrize("scale", [1.0, 1e-12, 1e300], ids=["plain", "equal in single precision", "beyond it"])
 def test_other_tools_compute_our_metrics_of_the_files(tmp_path, scale):
     data = judged()
-    scores = 1.0 + scale * np.random.default_rng(1).integers(-3, 4, data.n_documents)
+    levels = np.random.default_rng(1).permutation(data.n_documents)
+    levels = np.where(data.y == 1, levels // 8 * 8 + 0.5, levels)  # equal scores only of documents with equal labels
+    scores = 1.0 + scale * levels
     write_run(tmp_path / "test.run", data, scores)
     write_qrels(tmp_path / "test.qrels", data)
     ours = {"AP": MAP(), "RR": MRR(), "R@5": Recall(5), "nDCG@10": NDCG(10, gain="linear")}
@@ -41,6 +44,26 @@ def test_other_tools_compute_our_metrics_of_the_files(tmp_path, scale):
         np.testing.assert_allclose(
             metric.per_query(data, scores), [theirs[query] for query in queries], rtol=0, atol=1e-12
         )
+
+
+def test_trec_eval_has_our_value_in_the_mean_over_all_ids_of_equal_scores(tmp_path):
+    y, scores, ids = [0, 2, 1, 0, 1], [3.0, 1.0, 1.0, 1.0, 0.5], ["z", "a", "b", "c", "y"]
+    names = {"map": MAP(), "recip_rank": MRR(), "P_2": Precision(2), "ndcg_cut_3": NDCG(3, gain="linear")}
+    values = []
+    for order in permutations(range(1, 4)):
+        documents = [ids[0], *(ids[row] for row in order), ids[4]]
+        data = RankingData(np.zeros((5, 1)), y, [7] * 5, documents=documents)
+        with pytest.warns(UserWarning, match="in 1 of 1 queries documents of different labels have equal scores"):
+            write_run(tmp_path / "test.run", data, scores)
+        write_qrels(tmp_path / "test.qrels", data)
+        with open(tmp_path / "test.run") as run, open(tmp_path / "test.qrels") as qrels:
+            read = pytrec_eval.parse_run(run), pytrec_eval.parse_qrel(qrels)
+        assert sorted(read[0]["7"].values()) == sorted(scores)
+        evaluator = pytrec_eval.RelevanceEvaluator(read[1], {"map", "recip_rank", "P.2", "ndcg_cut.3"})
+        values.append([evaluator.evaluate(read[0])["7"][name] for name in names])
+    expected = [metric.score(data, scores) for metric in names.values()]
+    np.testing.assert_allclose(np.mean(values, axis=0), expected, rtol=0, atol=1e-12)
+    assert np.ptp(values, axis=0).min() > 0.01
 
 
 def test_what_is_written_is_read_again(tmp_path):

@@ -49,7 +49,7 @@ def calls_of_a_run(problem):
     """
     compiled.compile_ahead(("front", RUNS[problem]), 2)
     chosen = load_problem(problem, SIZES[problem])
-    data_remarks(chosen.load_fold(1)[0], chosen.metric.make())
+    data_remarks(chosen.load_fold(1), chosen.metric.make())
     run_fold(chosen, 1, chosen.solver.name)
     return called()
 

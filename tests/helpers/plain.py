@@ -1,6 +1,6 @@
 """The stages' objectives once more, in plain numpy and with nothing shared but the data."""
 
-from itertools import pairwise
+from itertools import pairwise, permutations, product
 
 import numpy as np
 
@@ -13,9 +13,17 @@ def ndcg(data, scores, k):
         ideal = np.sort(gains)[::-1][:k]
         discount = 1.0 / np.log2(np.arange(2, len(ideal) + 2))
         if ideal.sum() > 0:
-            order = np.argsort(-scores[begin:end], axis=0, kind="stable")[:k]
-            values[q] = discount @ gains[order] / (discount @ ideal)
+            for column, s in enumerate(scores[begin:end].T):
+                means = np.array([gains[s == score].mean() for score in np.sort(s)[::-1][:k]])
+                values[q, column] = discount @ means / (discount @ ideal)
     return values.mean(axis=0)
+
+
+def all_orders(scores):
+    """Every ranking of the documents that has the larger scores first, as columns of distinct scores."""
+    groups = [np.flatnonzero(scores == score) for score in np.unique(scores)[::-1]]
+    rankings = [np.concatenate(ranking) for ranking in product(*map(permutations, groups))]
+    return -np.argsort(rankings, axis=1).T.astype(float)
 
 
 def ridge(data, alpha, keep=None, features=None):

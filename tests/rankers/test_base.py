@@ -117,9 +117,10 @@ def test_entries_trained_together_score_as_each_does_alone(noisy_data, rankers, 
 
 
 def test_scores_that_are_all_equal_are_chosen_last(data):
-    perfect = RankingData(data.X, np.tile(np.arange(10)[::-1], 6), data.qid)  # the order of the rows
-    assert MAP().score(perfect, np.zeros(60)) == 1.0
-    tuned = Prefix().tune(perfect, perfect, grid=[{"scale": 0.0}, {"scale": 1.0}])
+    x = data.X[:, 0].reshape(6, 10)
+    misleading = RankingData(data.X, (x == x.min(axis=1, keepdims=True)).ravel(), data.qid)  # the lowest is relevant
+    assert MAP().score(misleading, np.zeros(60)) > MAP().score(misleading, x.ravel())
+    tuned = Prefix().tune(misleading, misleading, grid=[{"scale": 0.0}, {"scale": 1.0}])
     assert tuned.scale == 1.0
 
 
