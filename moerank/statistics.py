@@ -162,59 +162,6 @@ def attainment_surfaces(
     return [surface[np.lexsort((surface[:, 1], surface[:, 0]))] for surface in surfaces]
 
 
-@dataclass(frozen=True)
-class PairedTest:
-    """The comparison of two solvers, query by query.
-
-    Attributes
-    ----------
-    difference, error : float
-        Mean difference, and its standard error.
-    wins, ties, losses : int
-        Queries on which the first solver is better, equal or worse.
-    p : float
-        The p value of the paired t test; 1 if no query differs, and for a single query. Differences that are all equal
-        have no variance, and n of them have the p value of the sign test, 2^(1 − n).
-    """
-
-    difference: float
-    error: float
-    wins: int
-    ties: int
-    losses: int
-    p: float
-
-
-def compare_paired(values: ArrayLike, reference: ArrayLike) -> PairedTest:
-    """Compare two solvers on the same queries, with the two-sided paired t test.
-
-    Parameters
-    ----------
-    values, reference : array-like, shape (n_queries,)
-        Values of a metric; means over the seeds if there are several.
-
-    References
-    ----------
-    J. Urbano, H. Lima, A. Hanjalic: Statistical significance testing in information retrieval. SIGIR 2019. Of the
-    usual tests, the t test keeps its level best and has the most power.
-
-    Examples
-    --------
-    >>> compare_paired([0.5, 0.7, 0.9, 0.2], [0.4, 0.7, 0.6, 0.3]).wins
-    2
-    """
-    d = paired_differences(values, reference)
-    difference, error = mean_and_error(d)
-    if not _all_equal(d):
-        p = float(2.0 * stdtr(len(d) - 1, -abs(difference) / error))
-    elif difference:
-        p = min(1.0, 2.0 ** (1 - len(d)))  # of the sign test
-    else:
-        p = 1.0
-    wins, ties, losses = (int(queries.sum()) for queries in (d > 0, d == 0, d < 0))
-    return PairedTest(difference, error, wins, ties, losses, p)
-
-
 LEVEL = 0.05
 """Level of the tests."""
 

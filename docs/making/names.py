@@ -30,7 +30,7 @@ MODULES = {
     "moerank.mofsrank.objectives": "Objective Candidates Features Error Cost Risk Guarantee",
     "moerank.evolution": "search make_algorithm SearchResult Generation Memo BitSearch Staircase SparseEA DAEA "
     "PRDH MFFS AdaptiveBitFlip",
-    "moerank.statistics": "compare_paired PairedTest holm friedman RankTest p_not_within Tail hypervolume",
+    "moerank.statistics": "holm friedman RankTest p_not_within Tail hypervolume",
     "moerank.verdict": "Verdict judge compare Comparison",
     "moerank.rankers.model": "Model Forest",
     "moerank.selectors.best_subset": "BestSubset",
@@ -38,6 +38,7 @@ MODULES = {
     "moerank.runs.run_fold": "run_fold",
     "moerank.runs.result": "Result read_result",
     "moerank.studies.results": "Results",
+    "moerank.studies.comparison": "compare_solvers ComparisonTable adjust_together compare_folds",
     "moerank.studies.evidence": "certify Certificate Stability",
     "moerank.figures": "FIGURES RUN_FIGURES",
 }

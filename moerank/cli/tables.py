@@ -221,21 +221,15 @@ def solver_table(entries: Collection[SolverEntry]) -> Table:
 
 
 def study_table(results: Results) -> tuple[Table, str]:
-    """Return the means of the solvers of a problem with their differences from a reference, and the finding as text.
-
-    The tests are those of the report: paired t tests over test queries, with p values adjusted by Holm's method.
-    """
-    from moerank.figures.panels import name_solvers
-    from moerank.studies.results import against_reference, default_reference
+    """Return the means of the solvers of a problem, compared with a reference as in the report, and the findings."""
+    from moerank.studies.comparison import compare_solvers, relation
+    from moerank.studies.results import default_reference
     from moerank.verdict import short, signed
 
     means, errors = results.means()
     reference = default_reference(results)
-    tests = against_reference(results, reference, results.metric).set_index("solver")
-    words = {
-        name: _test_outcome(test["difference"], test["holm"]) for name, test in tests.iterrows()
-    }
-    n_queries = results.n_queries(results.by_solver()[reference])
+    comparison = compare_solvers(results, f"test {results.metric}", reference)
+    tests = comparison.frame.set_index("solver")
     against, rows = f"against {reference}", []
     for solver, mean in means.iterrows():
         row = {"solver": str(solver), "features": f"{mean['n_features']:.1f}"}
@@ -245,31 +239,14 @@ def study_table(results: Results) -> tuple[Table, str]:
         row[against] = "reference" if solver == reference else "no fold in common"
         row[""] = ""
         if solver in tests.index:
-            difference, error, p, n = tests.loc[solver, ["difference", "error", "holm", "n"]]
-            row[against] = f"{signed(difference)} ± {short(error)}"
-            relation = "< .001" if p < 0.001 else f"= {short(p)}"
-            count = f" ({int(n):,} queries)" if n < n_queries else ""
-            row[""] = f"{words[solver]}, p {relation}{count}"
+            test = tests.loc[solver]
+            row[against] = f"{signed(test['difference'])} ± {short(test['error'])}"
+            count = f" ({test['n']:,} queries)" if test["n"] < tests["n"].max() else ""
+            row[""] = f"{test['finding']}, p {relation(test['adjusted'])}{count}"
         row["s"] = "" if np.isnan(mean["seconds"]) else f"{mean['seconds']:.1f}"
         rows.append(row)
     title = f"{results.problems[0]}: test {results.metric}, means over seeds, then folds"
-    table = text_table(title, rows)
-    if not words:
-        return table, ""
-    sentences = [f"Against {reference} on {n_queries:,} test queries (paired t tests, Holm)."]
-    heads = {"better": "Better", "worse": "Worse", "undecided": "Too few queries to tell"}
-    for word, head in heads.items():
-        sentences.append(name_solvers(head, [name for name in words if words[name] == word]))
-    return table, " ".join(filter(None, sentences))
-
-
-def _test_outcome(difference: float, p: float) -> str:
-    """Return the outcome of a test: better, worse or undecided."""
-    from moerank.statistics import LEVEL
-
-    if p <= LEVEL:
-        return "better" if difference > 0 else "worse"
-    return "undecided"
+    return text_table(title, rows), comparison.sentence
 
 
 def _format_mean(mean: float, error: float) -> str:

@@ -16,8 +16,8 @@ from moerank.figures.panels import (
     objectives_note,
     select_goal,
 )
-from moerank.statistics import LEVEL
-from moerank.studies.results import NoResultsError, Results, against_reference, mean_by_size
+from moerank.studies.comparison import compare_solvers
+from moerank.studies.results import NoResultsError, Results, mean_by_size
 
 
 def ablation_panels(view: View) -> Panels:
@@ -77,13 +77,8 @@ def _ablated_solvers(view: View) -> Mapping[str, str]:
 
 
 def _finding(results: Results, names: Mapping[str, str], metric: str) -> str:
-    """Return which parts change the test metric, by paired t tests with Holm's correction."""
+    """Return which parts change the test metric."""
     base = next(iter(names))
     if base not in results.solvers or len(results.solvers) < 2:
         return f"Fronts of {' and '.join(names[solver] for solver in results.solvers)}"
-    tests = against_reference(results, base, metric)
-    changed = tests[tests["holm"] <= LEVEL].itertuples()
-    changes = [f"{names[row.solver]}, {row.difference:+.3f}".replace("-", "−") for row in changed]
-    if not changes:
-        return f"Leaving out a part of {base}: no difference in test {metric} is detected"
-    return f"Detected changes of test {metric}: {'; '.join(changes)}"
+    return compare_solvers(results, f"test {metric}", base).renamed(names).sentence

@@ -15,9 +15,9 @@ from moerank.figures.panels import (
     Panels,
     best_of_families,
     error_note,
-    name_solvers,
 )
 from moerank.figures.style import GREY, axis_limits, solvers_outside
+from moerank.studies.comparison import name_solvers
 from moerank.studies.results import Results, by_validation, mean_by_size, offers_sizes, verdicts
 
 # Markers of published results, different from those of solvers.

@@ -17,13 +17,13 @@ from moerank.figures.panels import (
     Panels,
     axis_title,
     farthest_from_first,
-    name_solvers,
     select_goal,
 )
 from moerank.mofsrank.objectives import FRONT
 from moerank.mofsrank.stage import Stage
 from moerank.runs.result import Result
 from moerank.statistics import attainment_surfaces
+from moerank.studies.comparison import name_solvers
 from moerank.studies.results import NoResultsError, front_points
 from moerank.studies.searches import SearchStudy
 
@@ -32,7 +32,7 @@ def attainment_panels(view: View) -> Panels:
     """Return the median attainment surface of number of features and metric over the seeds, with its quartiles.
 
     A note names the solvers with a single seed on the fold, and those that offer a single size. If there are many
-    solvers, only the first and those whose minimum errors differ significantly from its own have colours.
+    solvers, only the first and those whose hypervolumes differ most from its own have colours.
     """
     view, goal_note = select_goal(view)
     results, fold = view.results, view.fold
@@ -59,16 +59,13 @@ def attainment_panels(view: View) -> Panels:
     fronts = {solver: list(map(front_points, seeds)) for solver, seeds in runs.items()}
     members = [member for seeds in runs.values() for run in seeds for member in run.front]
     sizes = np.arange(1, 1 + max(len(member.features) for member in members))
-    errors = {
-        solver: results.by_run(solver, lambda run: front_points(run)[:, 1].min()) for solver in runs
-    }
     curves = {solver: _surfaces(seeds, sizes, upwards=True) for solver, seeds in fronts.items()}
     counts = sorted({len(seeds) for seeds in runs.values()})
     n_seeds = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
     return Panels(
         title=f"Attainment surfaces of fold {fold}",
         panels=[Panel(curves=curves)],
-        coloured=farthest_from_first(errors),
+        coloured=farthest_from_first(results.among(list(runs))),
         height=2.2,
         labels=("Number of features", f"Training {view.metric}, fold {fold}"),
         notes=[

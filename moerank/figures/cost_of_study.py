@@ -12,9 +12,9 @@ from moerank.figures.panels import (
     Panels,
     best_of_families,
     error_note,
-    name_solvers,
 )
 from moerank.figures.style import axis_limits, solvers_outside
+from moerank.studies.comparison import name_solvers
 
 # Shortest time on the logarithmic scale, in CPU seconds; shorter times are not reliable.
 MIN_SECONDS = 1e-3

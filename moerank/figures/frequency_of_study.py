@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from moerank.figures import View
-from moerank.figures.panels import ROW, best_of_families, name_solvers, rows_figure
+from moerank.figures.panels import ROW, best_of_families, rows_figure
 from moerank.figures.style import (
     CHOSEN,
     GREY,
@@ -22,6 +22,7 @@ from moerank.figures.style import (
     rename_solvers,
     shorten_name,
 )
+from moerank.studies.comparison import name_solvers
 from moerank.studies.evidence import Stability
 from moerank.studies.results import NoResultsError, Results, feature_stability, offers_sizes
 

@@ -13,11 +13,11 @@ from moerank.figures.panels import (
     Panels,
     best_of_families,
     fronts_of_fold,
-    name_solvers,
     objectives_note,
     select_goal,
 )
 from moerank.figures.style import LINES, axis_limits, solvers_outside
+from moerank.studies.comparison import name_solvers
 
 
 def fronts_panels(view: View) -> Panels:

@@ -19,10 +19,10 @@ from moerank.figures.panels import (
     Panels,
     box_note,
     farthest_from_first,
-    name_solvers,
     view_of_run,
 )
 from moerank.runs.result import Result
+from moerank.studies.comparison import compare_solvers, name_solvers
 from moerank.studies.results import NoResultsError, Results, Runs
 from moerank.studies.searches import SearchStudy
 
@@ -44,7 +44,7 @@ def hypervolume_panels(view: View, *, count: str = "evaluations") -> Panels:
     or those that it trained ("trained"), logarithmically; the y axis begins at the poorest value of the coloured
     searches after a tenth of them. Searches with other objectives or another metric have panels of their own. A note
     names the solvers without a search. If there are many searches, only the first and those whose final front differs
-    significantly from its own have colours.
+    most from its own have colours. The title compares the final fronts with its own, fold by fold.
     """
     check_choice(COUNT_LABELS, count=count)
     runs = Results([run for run in view.results if run.convergence])
@@ -52,21 +52,20 @@ def hypervolume_panels(view: View, *, count: str = "evaluations") -> Panels:
         raise NoResultsError(f"no solver of the study of {view.problem_name} is a search")
     goals = runs.alike()
     curves = _curves_by_panel(goals, count)
-    ends, first_goal = {}, next(iter(goals.values()))
-    for solver in first_goal.solvers:
-        ends[solver] = first_goal.by_run(
-            solver, lambda run: [*run.convergence.values()][-1].hypervolume[-1]
-        )
-    coloured = farthest_from_first(ends)
-    coloured += [solver for solver in runs.solvers if solver not in ends]
+    first_goal = next(iter(goals.values()))
+    coloured = farthest_from_first(first_goal)
+    coloured += [solver for solver in runs.solvers if solver not in first_goal.solvers]
     visible = [
         curve for lines in curves.values() for solver, curve in lines.items() if solver in coloured
     ]
+    finding = ""
+    if len(first_goal.folds) > 1:
+        finding = compare_solvers(first_goal, "hypervolume", first_goal.solvers[0]).sentence
     stages = [stage for run in runs for stage in run.convergence]
     searchless = [solver for solver in view.results.solvers if solver not in runs.solvers]
     notes = [box_note(results[0], stages) for results in goals.values()]
     return Panels(
-        title="Hypervolume of the fronts during the search",
+        title=finding or "Hypervolume of the fronts during the search",
         panels=[_zoomed_panel(title, lines, visible) for title, lines in curves.items()],
         coloured=coloured,
         height=1.1,

@@ -8,8 +8,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from moerank.figures import View
-from moerank.figures.panels import name_solvers, rows_figure
+from moerank.figures.panels import rows_figure
 from moerank.figures.style import finish_figure
+from moerank.studies.comparison import name_solvers
 from moerank.studies.results import NoResultsError
 
 

@@ -6,7 +6,6 @@ from textwrap import fill
 from zlib import crc32
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.typing import LineStyleType
@@ -31,7 +30,7 @@ from moerank.mofsrank.objectives import known_objectives
 from moerank.runs.result import Result
 from moerank.solvers import FAMILIES, PROMINENT
 from moerank.solvers import solvers as solver_table
-from moerank.statistics import LEVEL, holm, signed_rank_p
+from moerank.studies.comparison import compare_solvers, name_solvers
 from moerank.studies.results import NoResultsError, Results, by_validation
 
 # Largest number of solvers with a colour, as many as readers can distinguish at a glance.
@@ -259,51 +258,14 @@ def rows_figure(labels: Sequence[str]) -> tuple[Figure, Axes, Vector]:
     return figure, axes, centres
 
 
-# Largest number of solvers that a sentence names.
-MAX_NAMED = 4
-
-
-def name_solvers(reason: str, solvers: Collection[str]) -> str:
-    """Return a sentence with a reason and the solvers that it concerns, or their number if there are many; else "".
-
-    Examples
-    --------
-    >>> name_solvers("No search", ["gas", "frank"]), name_solvers("No search", "abcdefg")
-    ('No search: gas, frank.', 'No search: 7 solvers.')
-    """
-    names = ", ".join(solvers) if len(solvers) <= MAX_NAMED else f"{len(solvers)} solvers"
-    return f"{reason}: {names}." if solvers else ""
-
-
-def farthest_from_first(values: Mapping[str, pd.Series]) -> list[str]:
-    """Return at most `MAX_LINES` solvers: the first one, and those that differ most from it.
-
-    `values` has one value of each run, by fold and seed. If there are more solvers, those that differ significantly are
-    taken. The signed-rank test pairs the runs that both solvers have, and Holm's method adjusts the p values for the
-    number of solvers. If there are too few runs for the test, the first solvers are taken.
-
-    Examples
-    --------
-    >>> runs = pd.Series(range(9))
-    >>> values = {f"same {number}": runs for number in range(7)}
-    >>> farthest_from_first({**values, "better": runs + 1})
-    ['same 0', 'better']
-    """
-    reference, *rivals = values
+def farthest_from_first(results: Results) -> list[str]:
+    """Return at most `MAX_LINES` solvers: the first one, and those whose hypervolumes differ most from its own."""
+    reference, *rivals = results.solvers
     if len(rivals) < MAX_LINES:
-        return list(values)
-    differences = [(values[rival] - values[reference]).dropna() for rival in rivals]
-    n_runs = max(map(len, differences))
-    if len(rivals) * 2.0 ** (1 - n_runs) > LEVEL:
-        return list(values)[:MAX_LINES]
-    p_values = []
-    for rival, difference in zip(rivals, differences, strict=True):
-        runs = difference.index
-        p_values.append(signed_rank_p(values[rival][runs], values[reference][runs]))
-    steps = np.array([abs(d.median() or d.mean()) for d in differences])
-    steps[holm(p_values) > LEVEL] = 0.0
-    farthest = np.argsort(-steps, kind="stable")[: MAX_LINES - 1]
-    return [reference, *(rivals[i] for i in sorted(farthest) if steps[i])]
+        return results.solvers
+    frame = compare_solvers(results, "hypervolume", reference).frame
+    farthest = frame["difference"].abs().nlargest(MAX_LINES - 1).index.sort_values()
+    return [reference, *frame.loc[farthest, "solver"]]
 
 
 def error_note(results: Results, metric: str) -> str:

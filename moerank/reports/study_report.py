@@ -14,8 +14,8 @@ from moerank.checks import check_choice
 from moerank.figures import FIGURES
 from moerank.figures.panels import box_note
 from moerank.runs.problem import Problem
-from moerank.statistics import LEVEL, holm
 from moerank.studies import results
+from moerank.studies.comparison import ComparisonTable, compare_solvers
 from moerank.studies.study import Study
 
 
@@ -103,11 +103,11 @@ class Report:
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """The tests between all pairs of solvers, see `query_pairs`, with the ``problem`` and the ``measure``."""
+        """The comparisons of all pairs of solvers, see `ComparisonTable`, with the ``problem`` and the ``measure``."""
         frames = []
         for problem in self.problems:
             runs = self.of(problem)
-            frame = results.query_pairs(runs, runs.metric)
+            frame = compare_solvers(runs, f"test {runs.metric}").frame
             frame.insert(0, "problem", problem.name)
             frame.insert(1, "measure", runs.metric)
             frames.append(frame)
@@ -126,7 +126,7 @@ def p_text(p: float) -> str:
 
 # Formatters for columns whose values are not printed with four decimals.
 FORMATTERS: dict[str, Callable[[float], str]] = {
-    **dict.fromkeys(("p", "Holm"), p_text),
+    **dict.fromkeys(("p", "adjusted p"), p_text),
     **dict.fromkeys(("training (s)", "tuning (s)", "stability", "corrected"), "{:.2f}".format),
     **dict.fromkeys(("instances used", "given up", "proved"), "{:.1%}".format),
     "features": "{:.1f}".format,
@@ -182,7 +182,7 @@ class ReportTable:
 
     @cached_property
     def bold(self) -> pd.DataFrame:
-        """Whether a cell is bold: the best value of a column, values printed like it, and significant p values."""
+        """Whether a cell is bold: the best value of a column, and values printed like it."""
         bold = pd.DataFrame(False, index=self.frame.index, columns=self.columns)
         for column, largest in self.best.items():
             values = self.frame[column]
@@ -190,8 +190,6 @@ class ReportTable:
             if values.count() > 1:
                 best = values.idxmax() if largest else values.idxmin()
                 bold[column] = means == means[best]
-        if "Holm" in bold:
-            bold["Holm"] = self.frame["Holm"] <= LEVEL
         return bold
 
 
@@ -264,8 +262,7 @@ def _decision(runs: results.Results) -> str:
         f"{problem}: {choice['solver']} with {choice['n_features']:.1f} of {verdict.n_allowed} "
         f"features{reason}. Compared with {verdict.against or 'the same ranker'} on all features: "
         f"{outcome} (p values: {p_text(verdict.p)} for a difference, "
-        f"{p_text(verdict.p_equivalent)} for equivalence within the margin; unlike t tests, "
-        "these tests are robust to rare large losses)."
+        f"{p_text(verdict.p_equivalent)} for equivalence within the margin)."
     )
 
 
@@ -304,8 +301,8 @@ def _means_table(report: Report, problem: Problem, is_comparable: bool) -> Repor
             column = means.columns.get_loc(f"{metric}{ERROR}") + 1
             means.insert(column, head, np.array(published, float))
         if metric in runs.metrics and report.reference in runs.solvers:
-            tests = results.against_reference(runs, report.reference, metric)
-            marked[metric] = set(tests.loc[tests["holm"] <= LEVEL, "solver"])
+            comparison = compare_solvers(runs, f"test {metric}", report.reference)
+            marked[metric] = set(comparison.detected["solver"])
     bold = "the best is bold"
     if not is_comparable:
         bold = "none is bold, because the solvers have different folds"
@@ -314,7 +311,7 @@ def _means_table(report: Report, problem: Problem, is_comparable: bool) -> Repor
         training = f"; on the training data: {', '.join(runs.further_objectives)}"
     caption = (
         f"{problem.name}: test queries, means over seeds, then folds, ± standard error; {bold}; "
-        f"* differs from {report.reference} (paired t test, Holm, {LEVEL:.0%}){training}."
+        f"* differs from {report.reference}, which is detected{training}."
     )
     best = dict.fromkeys(metrics, True) if is_comparable else {}
     return ReportTable(f"results-{problem.name}", caption, means, best, marked)
@@ -357,17 +354,25 @@ def tests_section(report: Report) -> ReportSection:
     section = ReportSection("Tests")
     for problem in report.problems:
         runs = report.of(problem)
+        quantity = f"test {runs.metric}"
         if report.reference in runs.solvers:
-            frame = results.against_reference(runs, report.reference, runs.metric)
-            heads = {"n": "queries", "error": f"difference{ERROR}", "holm": "Holm"}
-            caption = (
-                f"{problem.name}: {runs.metric} minus that of {report.reference}, query by query; "
-                "paired t tests."
-            )
-            name = f"tests-{problem.name}"
-            section.tables.append(ReportTable(name, caption, frame.rename(columns=heads)))
+            comparison = compare_solvers(runs, quantity, report.reference)
+            section.tables.append(_tests_table(f"tests-{problem.name}", problem.name, comparison))
+        if len(runs.solvers) > 2:
+            section.paragraphs.append(f"{problem.name}: {compare_solvers(runs, quantity).sentence}")
         section.tables.append(_losses(runs))
     return section
+
+
+def _tests_table(name: str, problem: str, comparison: ComparisonTable) -> ReportTable:
+    """Return the comparisons with a reference, with their findings as the caption."""
+    heads = {"n": "queries", "error": f"difference{ERROR}", "adjusted": "adjusted p"}
+    frame = comparison.frame.drop(columns="other").rename(columns=heads)
+    caption = (
+        f"{problem}: {comparison.sentence} The tests allow for rare large losses; "
+        "one test of all solvers adjusts the p values for their number."
+    )
+    return ReportTable(name, caption, frame)
 
 
 def _losses(runs: results.Results) -> ReportTable:
@@ -437,36 +442,20 @@ def ablations_section(report: Report) -> ReportSection:
 def _differences(
     report: Report, problem: Problem, name: str, ablation: Mapping[str, str]
 ) -> ReportTable:
-    """Return the differences of the solvers of an ablation from its base on the same folds with the same seeds."""
-    runs, base = report.of(problem), next(iter(ablation))
-    values = report.runs(problem.name).set_index(["solver", "fold", "seed"])
-    cells = {solver: set(values.xs(solver).index) for solver in runs.solvers}
-    variants = [
-        solver
-        for solver in ablation
-        if solver != base and cells.get(solver, set()) & cells.get(base, set())
-    ]
-    runs = results.Results(run for run in runs if run.solver in (base, *variants))
-    frame = pd.DataFrame({"solver": [ablation[solver] for solver in variants]})
-    columns = []
-    if variants:
-        columns = [f"test {runs.metric}", "n_features"]
-        if len(runs.alike()) == 1:
-            columns = ["hypervolume", *runs.further_objectives, *columns]
-    for column in columns:
-        tests = [results.compare_runs(values[column], solver, base) for solver in variants]
-        head = column.removeprefix("n_")
-        frame[head] = [test.difference for test in tests]
-        frame[f"{head}{ERROR}"] = [test.error for test in tests]
-        frame[f"p of {head}"] = holm([test.p for test in tests])
-    caption = (
-        f"{problem.name}: change from {ablation[base]}, same folds and seeds; "
-        "paired t tests over folds, Holm."
-    )
-    ensembles = [run.configuration.get("ensemble") or {} for run in runs if run.solver == base]
-    if "ensemble" in str(frame) and all(stage.get("keep_members") for stage in ensembles):
-        caption += " By construction the ensemble cannot lower the training hypervolume."
-    return ReportTable(name, caption, frame)
+    """Return the differences of the solvers of an ablation from its base by several quantities."""
+    base = next(iter(ablation))
+    metric = report.of(problem).metric
+    runs = results.Results(run for run in report.of(problem) if run.solver in ablation)
+    columns, caption = [pd.DataFrame()], f"{problem.name}: change from {ablation[base]}."
+    quantities = ["hypervolume", *runs.further_objectives, f"test {metric}", "n_features"]
+    for quantity in quantities if base in runs.solvers else ():
+        comparison = compare_solvers(runs, quantity, base).renamed(ablation)
+        head = quantity.removeprefix("n_")
+        tests = comparison.frame.set_index("solver")[["difference", "error", "adjusted"]]
+        columns.append(tests.set_axis([head, f"{head}{ERROR}", f"p of {head}"], axis=1))
+        caption += f" {comparison.sentence}"
+    frame = pd.concat(columns, axis=1).rename_axis("solver").reset_index()
+    return ReportTable(name, caption, frame.dropna(axis=1, how="all"))
 
 
 def missing_section(report: Report) -> ReportSection:

@@ -261,6 +261,8 @@ class Result(Stored):
     queries : dict of list
         The query ids of each part, in the order of the per-query values. Test queries of several folds with the same id
         are the same query, and tests count it once.
+    query_weights : dict of list
+        The weights of the queries of each part, over their mean; empty if all are equal.
     differing : list of int
         The numbers of the test queries that can differ by the metric of the error, from 0, in the order of the
         differences of the verdict.
@@ -307,6 +309,7 @@ class Result(Stored):
     leaks: list[str] = Field(default_factory=list)
     verdict: Verdict | None
     queries: dict[str, list[int | float | str]]
+    query_weights: dict[str, list[float]] = Field(default_factory=dict)
     differing: list[Natural]
     front: Annotated[list[Member], Field(min_length=1)]
     chosen: Natural

@@ -309,6 +309,7 @@ def _measure(run: FoldRun, prepared: Prepared, estimator: Any, times: Times) -> 
         n_instances=None if subsets is None else subsets.shape[1],
         verdict=verdict_on_test(run, prepared, estimator, front[index]),
         queries={part: problem.data.query_ids(rows, run.fold) for part, rows in run.parts.items()},
+        query_weights=_weights(run),
         differing=np.flatnonzero(run.metrics[0].can_differ(test)).tolist(),
         front=front,
         chosen=index,
@@ -320,6 +321,14 @@ def _measure(run: FoldRun, prepared: Prepared, estimator: Any, times: Times) -> 
         times=times,
         versions=_versions(),
     )
+
+
+def _weights(run: FoldRun) -> dict[str, list[float]]:
+    """Return the weights of the queries of each part, over their mean, if the queries have weights."""
+    weighted = {part: rows for part, rows in run.parts.items() if rows.query_weights is not None}
+    return {
+        part: rows.weighted(np.ones(rows.n_queries)).tolist() for part, rows in weighted.items()
+    }
 
 
 def _convergence(table: pd.DataFrame) -> Convergence:

@@ -1,8 +1,8 @@
 """The results of a study: their means, fronts and tests, and the choice of a solver."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain, combinations
 from typing import Any, Self, TypeAlias
 
@@ -11,7 +11,7 @@ import pandas as pd
 import scipy
 
 from moerank import statistics
-from moerank.arrays import Integers, Vector
+from moerank.arrays import Vector
 from moerank.checks import check_choice, unknown
 from moerank.files import Json
 from moerank.runs.result import Result, columns_of
@@ -167,12 +167,6 @@ class Results(tuple[Result, ...]):
             runs.setdefault(result.solver, {}).setdefault(result.fold, []).append(result)
         return runs
 
-    def by_run(self, solver: str, value: Callable[[Result], float]) -> pd.Series:
-        """Return a value of each run of a solver by fold and seed."""
-        return pd.Series(
-            {(run.fold, run.seed): value(run) for run in self if run.solver == solver}, dtype=float
-        )
-
     def first_runs(self, fold: int) -> dict[str, Result]:
         """Return the run of each solver on a fold with its first seed, if there is one."""
         return {
@@ -205,33 +199,38 @@ class Results(tuple[Result, ...]):
         seconds = self.frame["tuning seconds"] + self.frame["training seconds"]
         return means_over_folds(self.frame.assign(seconds=seconds))
 
-    def query_values(self, metric: str) -> dict[str, dict[int, Vector]]:
-        """Return the metric of each test query by solver and fold, averaged over seeds, for one problem."""
-        values: dict[str, dict[int, Vector]] = {}
+    def query_values(self, metric: str) -> pd.DataFrame:
+        """Return a metric of the test queries for one problem: a column for each solver, means over seeds.
+
+        The index has the levels ``fold`` and ``query``. Uninformative queries of the metric of the error are left out.
+        """
+        columns = {}
         for solver, folds in self.by_solver().items():
+            values = {}
             for fold, runs in folds.items():
                 mean = _mean(runs, lambda run: run.best.per_query["test"][metric])
-                values.setdefault(solver, {})[fold] = mean
-        return values
+                values[fold] = pd.Series(mean, runs[0].queries["test"])
+                if metric == self.metric:
+                    values[fold] = values[fold].iloc[runs[0].differing]
+            columns[solver] = pd.concat(values, names=["fold", "query"])
+        return pd.concat(columns, axis=1, sort=False)
 
-    def n_queries(self, folds: Iterable[int]) -> int:
-        """Return the number of distinct test queries of these folds."""
-        return len(np.unique(self.query_numbers(folds)))
-
-    def query_numbers(self, folds: Iterable[int]) -> Integers:
-        """Return a number for each test query of these folds, in order; a query of several folds has one number."""
-        runs = {run.fold: run for run in self}
-        return _numbered([query for fold in folds for query in runs[fold].queries["test"]])
-
-
-def _numbered(ids: Sequence[Hashable]) -> Integers:
-    """Return a number for each id, equal for equal ones, from 0 in the order of their first appearance."""
-    return pd.factorize(np.array(ids, object))[0]
+    def query_weights(self) -> pd.Series:
+        """Return the weights of the test queries by their ids."""
+        runs = {run.fold: run for run in self}.values()
+        weights = [
+            pd.Series(run.query_weights.get("test", 1.0), run.queries["test"]) for run in runs
+        ]
+        return pd.concat(weights).groupby(level=0, sort=False).mean()
 
 
-def _by_query(values: Vector, query: Integers) -> Vector:
-    """Return the mean of the values of each query, because values of one query are not independent."""
-    return np.bincount(query, values) / np.bincount(query)
+def _by_query(folds: Runs, value: ValueOfRun) -> tuple[float, ...]:
+    """Return the mean of a value of each informative test query, because values of one query are not independent."""
+    values = []
+    for runs in folds.values():
+        queries = [runs[0].queries["test"][i] for i in runs[0].differing]
+        values.append(pd.Series(_mean(runs, value), queries))
+    return tuple(pd.concat(values).groupby(level=0, sort=False).mean())
 
 
 def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.DataFrame:
@@ -403,57 +402,12 @@ def front_quality(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["solver", "fold", "seed", "hypervolume", "igd_plus"])
 
 
-def compare_runs(values: pd.Series, solver: str, reference: str) -> statistics.PairedTest:
-    """Compare two solvers by a value of each run, over the folds and seeds that both have.
-
-    The differences are first averaged over the seeds of each fold, so that the test is over folds. Runs on one fold
-    share their queries, and tell nothing about other queries.
-
-    Parameters
-    ----------
-    values : Series
-        The values, with the index levels ``solver``, ``fold`` and ``seed``.
-    solver, reference : str
-        Labels of solvers in `values`.
-    """
-    pairs = pd.concat([values.loc[solver], values.loc[reference]], axis=1).dropna()
-    if pairs.empty:
-        return statistics.PairedTest(np.nan, np.nan, 0, 0, 0, 1.0)
-    differences = pd.Series(statistics.paired_differences(*pairs.to_numpy().T), pairs.index)
-    means = differences.groupby("fold").mean()
-    return statistics.compare_paired(means, np.zeros(len(means)))
-
-
 def default_reference(results: Results) -> str:
     """Return the solver with which others are compared by default: all features, a backend, or the first one."""
     backends = [entry for entry in solver_table().values() if entry.backend]
     backends.sort(key=lambda entry: entry.selects)
     names = ["all features", *(entry.name for entry in backends), *results.solvers]
     return next(name for name in names if name in results.solvers)
-
-
-def against_reference(results: Results, reference: str, metric: str) -> pd.DataFrame:
-    """Compare every solver with a reference solver on each test query of the folds that both have.
-
-    The values of a query are first averaged over the seeds, and over the folds if it is in several.
-
-    Parameters
-    ----------
-    results : Results
-        Results of one problem.
-    reference : str
-        The label of a solver.
-    metric : str
-
-    Returns
-    -------
-    DataFrame
-        One row per solver: ``solver``, the number ``n`` of queries, the mean ``difference`` (solver minus reference)
-        with its standard ``error``, the numbers of queries with ``wins``, ``ties`` and ``losses``, ``p`` of the paired
-        t test, and ``holm``, p adjusted for all rows.
-    """
-    pairs = [(solver, reference) for solver in results.solvers if solver != reference]
-    return _query_tests(results, metric, pairs).drop(columns="other")
 
 
 def verdicts(results: Results) -> pd.DataFrame:
@@ -477,36 +431,27 @@ def verdicts(results: Results) -> pd.DataFrame:
     features in the verdict are means.
     """
     selections = Results(result for result in results if result.verdict is not None)
-    rows = [
-        _verdict_row(solver, folds, results.n_queries(folds))
-        for solver, folds in selections.by_solver().items()
-    ]
+    rows = [_verdict_row(solver, folds) for solver, folds in selections.by_solver().items()]
     columns = ["solver", "against", "runs", "n_features", "verdict", "loss", "gain", "equivalent"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _verdict_row(solver: str, folds: Runs, n_queries: int) -> tuple[Any, ...]:
+def _verdict_row(solver: str, folds: Runs) -> tuple[Any, ...]:
     """Return the verdict of a solver on all folds, for `verdicts`."""
     verdicts = [run.verdict for run in chain.from_iterable(folds.values()) if run.verdict]
     n_features = _mean_over_folds(folds, lambda run: run.verdict.n_features)
     n_allowed = _mean_over_folds(folds, lambda run: run.verdict.n_allowed)
-    ids = [runs[0].queries["test"][i] for runs in folds.values() for i in runs[0].differing]
-
-    def joined(value: ValueOfRun) -> Vector:
-        return _by_query(
-            np.concatenate([_mean(runs, value) for runs in folds.values()]), _numbered(ids)
-        )
-
-    differences = joined(lambda run: run.verdict.differences)
-    weights = joined(lambda run: run.verdict.weights or np.ones(run.verdict.n_differing))
     tail = verdicts[0].tail
     if len(folds) > 1:  # the other parts of a fold have the test queries of others
         tail = statistics.Tail(heaviest=max(verdict.tail.heaviest for verdict in verdicts))
+    ids = {query for runs in folds.values() for query in runs[0].queries["test"]}
     against = verdicts[0].against.partition("(")[0]
     update = {
-        "n_queries": n_queries,
-        "differences": tuple(differences.tolist()),
-        "weights": tuple(weights.tolist()),
+        "n_queries": len(ids),
+        "differences": _by_query(folds, lambda run: run.verdict.differences),
+        "weights": _by_query(
+            folds, lambda run: run.verdict.weights or np.ones(run.verdict.n_differing)
+        ),
         "tail": tail,
         "n_features": round(float(n_features)),
         "n_allowed": round(float(n_allowed)),
@@ -528,66 +473,6 @@ def _verdict_row(solver: str, folds: Runs, n_queries: int) -> tuple[Any, ...]:
         findings["gain"],
         sum(verdict.equivalent for verdict in verdicts),
     )
-
-
-PAIR_COLUMNS = [
-    "solver",
-    "other",
-    "n",
-    "difference",
-    "error",
-    "wins",
-    "ties",
-    "losses",
-    "p",
-    "holm",
-]
-
-
-def query_pairs(results: Results, metric: str) -> pd.DataFrame:
-    """Compare all pairs of solvers on each test query of the folds that both have.
-
-    The values of a query are first averaged over the seeds, and over the folds if it is in several.
-
-    Parameters
-    ----------
-    results : Results
-        Results of one problem.
-    metric : str
-
-    Returns
-    -------
-    DataFrame
-        One row per pair, in the order of the study: ``solver``, ``other``, the number ``n`` of queries, the mean
-        ``difference`` (solver minus other) with its standard ``error``, the numbers of queries with ``wins``, ``ties``
-        and ``losses`` of the solver, ``p`` of the paired t test, and ``holm``, p adjusted for all rows.
-
-    Notes
-    -----
-    The rankers of a fold are trained on the same data. The tests generalise to other queries for these rankers, but not
-    to other training data. O(n_solvers² · n_queries).
-    """
-    return _query_tests(results, metric, combinations(results.solvers, 2))
-
-
-def _query_tests(results: Results, metric: str, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
-    """Test the pairs of solvers that have folds in common."""
-    values, rows, numbers = results.query_values(metric), [], cache(results.query_numbers)
-    for solver, other in pairs:
-        folds = tuple(sorted(values[solver].keys() & values[other].keys()))
-        if not folds:
-            continue
-        values_a = _by_query(_joined(values[solver], folds), numbers(folds))
-        values_b = _by_query(_joined(values[other], folds), numbers(folds))
-        test = statistics.compare_paired(values_a, values_b)
-        rows.append({"solver": solver, "other": other, "n": len(values_a), **vars(test)})
-    frame = pd.DataFrame(rows, columns=PAIR_COLUMNS)
-    return frame.assign(holm=statistics.holm(frame["p"].to_numpy(float)))
-
-
-def _joined(values: Mapping[int, Vector], folds: Iterable[int]) -> Vector:
-    """Return the values of the queries of several folds."""
-    return np.concatenate([values[fold] for fold in folds])
 
 
 def by_validation(results: Results) -> list[str]:

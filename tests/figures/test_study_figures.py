@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
-import pandas as pd
 import pytest
 from helpers.changes import replace
 from helpers.drawn import assert_legible, lines_of, panels_of, texts_on_the_page, title_of_figure
@@ -28,6 +27,7 @@ from moerank.runs.problem import Published
 from moerank.runs.solver import NamedSolver
 from moerank.solvers import FAMILIES, solvers
 from moerank.statistics import friedman
+from moerank.studies.comparison import compare_solvers
 from moerank.studies.results import NoResultsError, Results
 
 OF_SOLVERS = [name for name in FIGURES if name != "shapes"]  # which no solver of these studies has
@@ -216,33 +216,31 @@ def test_findings_are_worded_by_what_is_shown(results):
     assert ": on 400 informative test queries of 500, they score .050 below" in some.title
 
 
-def runs_ahead(step, noise=0.0):
-    """A value of 25 runs, 5 folds of 5 seeds, that is ahead of that of the solver without a step."""
-    index = pd.MultiIndex.from_product([range(1, 6), range(5)])
-    return pd.Series(np.repeat(np.arange(5.0), 5) + step + noise * (-1.0) ** np.arange(25), index)
+def test_of_many_solvers_those_have_colours_that_are_farthest_from_the_first(results):
+    """By the hypervolume, as a mean over seeds, then folds."""
+    some = results.among(["mofsrank", "fsmrank", "ranksvm-primal", "greedy-rankrls"])
+    assert farthest_from_first(some) == some.solvers
+    far = {run.solver: run for run in results}["ranksvm-primal"].front  # a single member with all features
+    near = [replace(run, solver=f"near {i}") for i in range(9) for run in results if run.solver == "mofsrank"]
+    away = [replace(run, solver=f"far {i}", front=far, chosen=0) for i in (0, 1, 2) for run in near[:6]]
+    many = Results([*near[:12], *away, *near[12:]])
+    assert farthest_from_first(many) == ["near 0", "near 1", "far 0", "far 1", "far 2", "near 2"]
 
 
-def test_of_many_solvers_those_have_colours_that_a_test_finds_farthest_from_the_first():
-    few = {"a": runs_ahead(0), "b": runs_ahead(0, noise=1), "c": runs_ahead(3), "d": runs_ahead(-1)}
-    assert farthest_from_first(few) == ["a", "b", "c", "d"]
-    many = few | {f"same{i}": runs_ahead(0) for i in range(9)}
-    assert farthest_from_first(many) == ["a", "c", "d"]
-    many |= {f"far{i}": runs_ahead(9 + i) for i in range(6)}
-    assert farthest_from_first(many) == ["a", *(f"far{i}" for i in range(1, 6))]
-    untested = {name: values.loc[1] for name, values in many.items()}
-    assert farthest_from_first(untested) == ["a", "b", "c", "d", "same0", "same1"]
-
-
-def test_only_three_figures_state_a_finding(results, problem):
+def test_only_four_figures_state_a_finding(results, problem):
     titles = {
         name: title_of_figure(draw(name, results, problem, paper={})) for name in OF_SOLVERS if name != "objectives"
     }
     assert "Validation chooses " in titles.pop("accuracy")
-    assert titles.pop("ablation").startswith(("Detected changes of test NDCG@10", "Leaving out a part of mofsrank: no"))
+    pair = results.among(["mofsrank", "mofsrank[ensemble=false]"])
+    names = {"mofsrank": "complete", "mofsrank[ensemble=false]": "without ensemble"}
+    assert titles.pop("ablation") == compare_solvers(pair, "test NDCG@10", "mofsrank").renamed(names).sentence
+    assert titles.pop("hypervolume") == (
+        "Hypervolume against mofsrank, fold by fold (2). True by construction, not tested: mofsrank without ensemble."
+    )
     assert titles == {
         "fronts": "Fronts of fold 1",
         "attainment": "Attainment surfaces of fold 1",
-        "hypervolume": "Hypervolume of the fronts during the search",
         "cost": "Test NDCG@10 and training time of 5 solvers",
         "instances": "Share of the pairs that each member was trained on",
         "frequency": "Frequency of the features in the chosen members",

@@ -6,7 +6,7 @@ from helpers.changes import replace
 from moerank.reports.rendering import latex, latex_report
 from moerank.reports.study_report import p_text
 from moerank.runs.solver import NamedSolver
-from moerank.studies.results import query_pairs
+from moerank.studies.comparison import compare_solvers
 
 
 def test_a_small_p_is_not_printed_as_nothing():
@@ -72,5 +72,6 @@ def test_the_table_of_pairs_holds_every_test_of_every_problem(report, report_of)
     counts = pairs.groupby(["problem", "measure"], sort=False).size().to_dict()
     assert counts == {("tiny", "NDCG@10"): 10, ("other", "NDCG@10"): 10}
     mine = pairs[pairs["problem"] == "other"].reset_index(drop=True)
-    pd.testing.assert_frame_equal(mine.drop(columns=["problem", "measure"]), query_pairs(report.results, "NDCG@10"))
+    expected = compare_solvers(report.results, "test NDCG@10").frame
+    pd.testing.assert_frame_equal(mine.drop(columns=["problem", "measure"]), expected)
     assert report_of(both[:1]).pairs.columns.tolist() == pairs.columns.tolist()

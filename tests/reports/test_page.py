@@ -13,13 +13,12 @@ import pytest
 from helpers.browser import Browser
 from helpers.changes import replace
 from helpers.further_objective import cost
-from scipy import stats
 
 from moerank.figures import FIGURES
 from moerank.reports.rendering import html_report
 from moerank.reports.study_report import Report, ReportTable, illustrations, results_section, sections, verdict_section
 from moerank.runs.result import Certificate
-from moerank.studies.results import Results, against_reference
+from moerank.studies.comparison import compare_solvers
 from moerank.studies.study import Study
 
 
@@ -303,18 +302,22 @@ def test_tests_are_those_of_the_queries(report):
     searches = [["mofsrank", "its backend"], ["mofsrank[ensemble=false]", "its backend"]]
     assert judges == [["fsmrank", "RankSVM"], *searches, ["greedy-rankrls", "RankRLS"]]
     assert report.reference == "ranksvm-primal"
-    expected = against_reference(report.results, "ranksvm-primal", "NDCG@10").rename(columns={"holm": "Holm"})
-    expected = expected.rename(columns={"n": "queries"})
-    columns = ["solver", "queries", "difference", "wins", "ties", "losses", "p", "Holm"]
+    comparison = compare_solvers(report.results, "test NDCG@10", "ranksvm-primal")
+    expected = comparison.frame.rename(columns={"n": "queries", "adjusted": "adjusted p"})
+    columns = ["solver", "queries", "difference", "wins", "ties", "losses", "p", "adjusted p", "finding"]
     pd.testing.assert_frame_equal(tables["tests-tiny"][columns], expected[columns])
+    section = titled(report)["Tests"]
+    assert section.tables[0].caption.startswith(f"tiny: {comparison.sentence}")
+    assert section.paragraphs == [f"tiny: {compare_solvers(report.results, 'test NDCG@10').sentence}"]
 
 
-def test_significant_differences_are_marked_and_their_p_values_bold(report, report_of):
-    worse = [r if r.solver == "ranksvm-primal" else lowered(r, 0.3) for r in report.results]
+def test_detected_differences_are_marked(report, report_of, monkeypatch):
+    monkeypatch.setattr("moerank.statistics.MIN_QUERIES", 5)
+    worse = [r if r.solver == "ranksvm-primal" else lowered(r, 0.8) for r in report.results]
     report = report_of(worse)
     (means, *_), (tests, *_) = titled(report)["Results: tiny"].tables, titled(report)["Tests"].tables
-    shown = set(tests.frame.loc[tests.frame["Holm"] <= 0.05, "solver"])
-    assert shown and shown == set(tests.frame["solver"][tests.bold["Holm"]])
+    shown = set(tests.frame.loc[tests.frame["finding"] == "a loss is detected", "solver"])
+    assert shown
     assert {row["solver"] for _, row in means.texts.iterrows() if row["NDCG@10"].endswith("*")} == shown
 
 
@@ -327,27 +330,25 @@ def lowered(result, change):
     return replace(result, front=front)
 
 
-def test_ablations_are_compared_fold_by_fold_after_seeds(report, tiny_study):
+def test_ablations_are_compared_as_everywhere_else(report):
+    """The table has the numbers of the comparisons, and its caption their words."""
     (table,) = titled(report)["Ablations"].tables
     assert table.frame["solver"].tolist() == ["without ensemble"]
-    means = tiny_study.frame().groupby(["solver", "fold"])[["n_features", "test NDCG@10"]].mean()
-    for head, name in (("features", "n_features"), ("test NDCG@10", "test NDCG@10")):
-        a, b = (means.loc[solver, name].to_numpy() for solver in ("mofsrank[ensemble=false]", "mofsrank"))
-        assert table.frame.loc[0, head] == pytest.approx((a - b).mean(), abs=1e-12)
-        expected = stats.ttest_rel(a, b).pvalue if np.ptp(a - b) else float((a == b).all())
-        assert table.frame.loc[0, f"p of {head}"] == pytest.approx(expected)
-
-
-def test_the_ensemble_cannot_lower_the_front_where_members_stay(tiny_study, monkeypatch):
-    def caption(keep):
-        ensemble = {"ensemble": {"keep_members": keep}}
-        runs = [replace(run, configuration=run.configuration | ensemble) for run in results]
-        monkeypatch.setattr(type(tiny_study), "results", lambda study: Results(runs, study.ablations))
-        return titled(Report(tiny_study))["Ablations"].tables[0].caption
-
-    results = tiny_study.results()
-    sentence = "By construction the ensemble cannot lower the training hypervolume."
-    assert caption(keep=True) == f"{caption(keep=False)} {sentence}"
+    pair = report.results.among(["mofsrank", "mofsrank[ensemble=false]"])
+    names = {"mofsrank": "complete", "mofsrank[ensemble=false]": "without ensemble"}
+    sentences = []
+    for head, quantity in (
+        ("hypervolume", "hypervolume"),
+        ("test NDCG@10", "test NDCG@10"),
+        ("features", "n_features"),
+    ):
+        comparison = compare_solvers(pair, quantity, "mofsrank")
+        (row,) = comparison.frame.itertuples()
+        assert table.frame.loc[0, head] == row.difference
+        if head != "hypervolume":  # its side is true by construction
+            assert table.frame.loc[0, f"p of {head}"] == row.adjusted
+        sentences.append(comparison.renamed(names).sentence)
+    assert table.caption == f"tiny: change from complete. {' '.join(sentences)}"
 
 
 def test_instances_are_those_of_solvers_that_select_them(report):
@@ -383,7 +384,8 @@ def test_what_is_missing_is_named_and_the_rest_reported(tiny_problem_file, tmp_p
 def test_a_single_run_is_never_significant(report, report_of):
     part = [result for result in report.results if result.fold == 1 and result.seed == 0]
     (table,) = titled(report_of(part))["Ablations"].tables
-    assert table.texts.filter(like="p of").to_numpy().tolist() == [["1.000"] * 3]
+    assert table.texts.filter(like="p of").to_numpy().tolist() == [["1.000"]]  # of the queries
+    assert "is detected" not in table.caption
 
 
 def test_a_reference_that_has_no_results_is_refused(tiny_study):

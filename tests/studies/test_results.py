@@ -13,17 +13,15 @@ from helpers.further_objective import cost, with_cost
 from helpers.plain import front as non_dominated_points
 from scipy import stats
 
-import moerank as mr
 from moerank.files import replace_file
 from moerank.metrics import MAP, NDCG, MeanNDCG, Precision
 from moerank.rankers.model import Model
 from moerank.runs.result import write_result
 from moerank.runs.run_fold import every_metric, run_fold
-from moerank.statistics import Tail, holm
+from moerank.statistics import Tail
 from moerank.studies.results import (
     NoResultsError,
     Results,
-    against_reference,
     best_by_size,
     by_validation,
     chosen_solver,
@@ -32,7 +30,6 @@ from moerank.studies.results import (
     front_quality,
     mean_by_size,
     offers_sizes,
-    query_pairs,
     results_frame,
     verdicts,
 )
@@ -157,59 +154,6 @@ def test_only_fronts_of_one_goal_are_compared(results):
     pd.testing.assert_frame_equal(front_quality(both), apart)
 
 
-def test_every_pair_is_compared_as_with_a_reference(results):
-    table = query_pairs(results, "MAP")
-    assert list(zip(table["solver"], table["other"], strict=True)) == [
-        (a, b) for i, a in enumerate(results.solvers) for b in results.solvers[i + 1 :]
-    ]
-    for reference in results.solvers:
-        expected = against_reference(results, reference, "MAP").set_index("solver")
-        for row in table[table["other"] == reference].itertuples():
-            for name in ("difference", "error", "wins", "ties", "losses", "p"):
-                assert getattr(row, name) == expected.loc[row.solver, name]
-    assert table["holm"].tolist() == holm(table["p"]).tolist()
-    assert (table["n"] == len(np.concatenate(list(results.query_values("MAP")["fsmrank"].values())))).all()
-
-
-def test_pairs_are_compared_on_the_folds_that_both_have(results):
-    one = {"mofsrank": 1, "fsmrank": 2}
-    part = Results(r for r in results if r.fold == one.get(r.solver, r.fold))
-    table = query_pairs(part, "MAP").set_index(["solver", "other"])
-    assert ("fsmrank", "mofsrank") not in table.index
-    n_queries = len(results.query_values("MAP")["mofsrank"][1])
-    assert table.loc[("mofsrank", "greedy-rankrls"), "n"] == n_queries
-    (row,) = against_reference(part.among(["mofsrank", "greedy-rankrls"]), "greedy-rankrls", "MAP").itertuples()
-    assert row.wins + row.ties + row.losses == n_queries
-    assert query_pairs(Results([results[0]]), "MAP").empty
-
-
-@pytest.fixture(scope="module")
-def repeated(tmp_path_factory):
-    """Two draws of the training part with the same test queries, and two folds that number queries of their own."""
-    train, vali, test = mr.load_planted_fold(1, n_queries=200, n_documents=8)
-    other = train.with_rows(np.flatnonzero(train.qid > train.qid[len(train.qid) // 2]))
-    alone = mr.RankingData(test.X[::-1], test.y[::-1], test.qid, feature_names=test.feature_names)
-    problems = {"same": [(train, vali, test), (other, vali, test)], "own": [(train, vali, test), (other, vali, alone)]}
-    solvers = {"three": mr.GreedyRankRLS(3), "five": mr.GreedyRankRLS(5)}
-    return mr.Study(problems, solvers, tmp_path_factory.mktemp("repeated")).run().results()
-
-
-def test_a_query_of_several_folds_counts_once(repeated):
-    same, own = (Results(repeated).of(problem) for problem in ("same", "own"))
-    values = same.query_values("NDCG@10")
-    three, five = (np.mean(list(values[name].values()), axis=0) for name in ("three", "five"))
-    row = query_pairs(same, "NDCG@10").iloc[0]
-    assert (row["n"], row["p"]) == (40, pytest.approx(stats.ttest_rel(three, five).pvalue, rel=1e-12))
-    assert own[0].queries["test"] == [f"{query} of fold 1" for query in same[0].queries["test"]]
-    assert query_pairs(own, "NDCG@10")["n"].tolist() == [80]
-    for results, n in ((same, 40), (own, 80)):
-        verdict = verdicts(results).set_index("solver").loc["three", "verdict"]
-        differences = [run.verdict.differences for run in results if run.solver == "three"]
-        expected = np.mean(differences, axis=0) if n == 40 else np.concatenate(differences)
-        assert (verdict.n_queries, verdict.n_differing) == (n, len(expected))
-        assert verdict.differences == pytest.approx(expected, rel=1e-12)
-
-
 METRIC = "NDCG@10"
 
 
@@ -326,23 +270,6 @@ def test_stability_of_a_worked_example():
     assert corrected == pytest.approx((jaccard - expected) / (1 - expected))
     assert feature_stability([[0], [0, 1]], 3)[1] == pytest.approx(1 / 4)  # by chance 1/2 in two of three cases
     assert feature_stability([[1, 2]] * 4, 12) == (1.0, 1.0)
-
-
-def values(results, solver, fold):
-    """Test MAP of every query, averaged over the seeds by hand."""
-    runs = [r.best.per_query["test"]["MAP"] for r in results if (r.solver, r.fold) == (solver, fold)]
-    return np.mean(runs, axis=0)
-
-
-def test_solvers_are_compared_query_by_query_over_all_folds(results):
-    table = against_reference(results, "fsmrank", "MAP").set_index("solver")
-    assert set(table.index) == {"ranksvm-primal", "mofsrank", "mofsrank[ensemble=false]", "greedy-rankrls"}
-    for solver, row in table.iterrows():
-        a, b = (np.concatenate([values(results, name, fold) for fold in (1, 2)]) for name in (solver, "fsmrank"))
-        assert row["difference"] == pytest.approx((a - b).mean())
-        assert row["p"] == pytest.approx(stats.ttest_rel(a, b).pvalue if (a != b).any() else 1.0)
-        assert row["wins"] + row["ties"] + row["losses"] == len(a)
-    assert (table["holm"] >= table["p"]).all()
 
 
 def test_verdicts_are_means_over_all_queries_after_seeds(results, tiny_problem):
