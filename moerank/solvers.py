@@ -160,7 +160,7 @@ def find_backend(name: str, parameters: Mapping[str, object]) -> SolverEntry:
     if not entry.backend:
         message = f"{name} cannot serve as a fitness backend; choose one of {', '.join(backends)}"
         if entry.family == "ranker":
-            message += f", and train {name} on its front: --set search.refit={name}"
+            message += f", and train {name} on its front: --set serve.rankers={name}"
         raise ValueError(message)
     return entry
 

@@ -19,7 +19,7 @@ Finding: TypeAlias = Literal["loss", "gain", "likely loss", "likely gain", "none
 
 Grade: TypeAlias = Literal["detected", "likely", "none"]
 
-Decision: TypeAlias = Literal["none", "use", "try", "loss", "keep", "limits"]
+Decision: TypeAlias = Literal["none", "use", "try", "loss", "keep", "limits", "other"]
 
 MARGIN = 0.005
 """Largest difference of a metric that does not matter in practice, by default."""
@@ -270,14 +270,19 @@ class Verdict(Comparison):
         Number of features of the selection, and of the reference. Features that change no ranker do not count.
     margin : float
         Mean differences smaller than this do not matter.
-    decision : {"none", "use", "try", "loss", "keep", "limits"}
+    decision : {"none", "use", "try", "loss", "keep", "limits", "other"}
         The decision of the validation queries: use the selection; try it, because fewer than 30 of them are
-        informative; use it although it ranks worse; keep all features; raise the limits, which allow no better set; or
-        none, because no rule compared the two, or no validation query is informative. Test queries never decide.
+        informative; use it although it ranks worse; keep all features; raise the limits, which allow no better set;
+        take the `other` kind of ranker; or none, because no rule compared the two, or no validation
+        query is informative. Test queries never decide.
     advice : str
         The reason for the decision; may be empty.
+    ranker : str
+        The kind of ranker of the selection, if several were compared; else empty.
     against : str
         The ranker on all features, with its parameters; empty for the backend of the search that found the selection.
+    other : str
+        The kind of ranker that validation queries prefer on all features; empty if there is none.
     rival : str
         A sentence about another kind of ranker that is detectably better on all features; empty if there is none.
     no_better_than_chance : bool
@@ -298,7 +303,9 @@ class Verdict(Comparison):
     n_allowed: Annotated[int, Field(ge=1)]
     decision: Decision = "none"
     advice: str = ""
+    ranker: str = ""
     against: str = ""
+    other: str = ""
     rival: str = ""
     no_better_than_chance: bool = False
 
@@ -324,10 +331,13 @@ class Verdict(Comparison):
             return f"Keep all {self.n_allowed} features"
         if self.decision == "limits":
             return "Raise the limits"
+        if self.decision == "other":
+            return f"{self.other} with all {self.n_allowed} features ranks better"
         if self.decision == "loss" or (self.finding == "loss" and not self.equivalent):
             return f"{self._size} rank worse"
         if self.decision in ("use", "try"):
-            return f"{self.decision.capitalize()} {self._size}"
+            ranker = f", ranked by {self.ranker}" if self.ranker else ""
+            return f"{self.decision.capitalize()} {self._size}{ranker}"
         return self._size
 
     @property
@@ -371,8 +381,10 @@ class Verdict(Comparison):
             optimistic = f" (optimistic: these queries chose it{allowance})"
         return f"estimated {estimate}{against} on {self.query_text}: {self.words}{optimistic}"
 
-    def with_rival(self, other: Self, name: str) -> Self:
+    def with_rival(self, other: Self, name: str, validation_gains: ArrayLike) -> Self:
         """Return the verdict with a sentence about another ranker on all features, if that ranker is better.
+
+        It decides if validation queries prefer that ranker by more than a paired standard error.
 
         Parameters
         ----------
@@ -380,12 +392,19 @@ class Verdict(Comparison):
             The verdict on the selection against that ranker.
         name : str
             The name of the ranker.
+        validation_gains : array-like, shape (n_queries,)
+            Its metric minus that of the selection on the validation queries, times their weights.
         """
-        if other.finding != "loss":
-            return self
-        gain = f"{short(-other.difference)}{other._interval_text(other.difference)}"
-        rival = f"{name} on all features is better by {gain}"
-        return self.model_copy(update={"rival": rival})
+        gain, error = statistics.mean_and_error(validation_gains)
+        fields: dict[str, Any] = {}
+        if other.finding == "loss":
+            size = f"{short(-other.difference)}{other._interval_text(other.difference)}"
+            fields["rival"] = f"{name} on all features is better by {size}"
+        if gain > error:
+            found = f"On validation it is better by {short(gain)} ± {short(error)}"
+            remedy = 'select features for it by serve.rankers = "lambdamart", in Python refit'
+            fields |= {"decision": "other", "other": name, "advice": f"{found}; {remedy}"}
+        return self.model_copy(update=fields)
 
     def with_chance(self, other: Self) -> Self:
         """Return the verdict with a remark if the selection is not detectably better than a random order.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from moerank.cli import options
 from moerank.cli.messages import command_line, interruptible, is_quiet, reading, remark, say
@@ -33,6 +33,7 @@ def run_command(
     fold: str = "1",
     solver: options.SolverName = None,
     backend: str | None = None,
+    ranker: Literal["linear", "additive", "trees"] | None = None,
     set_: options.Settings = None,
     seed: options.Seed = 0,
     workers: options.Workers = options.N_PROCESSORS,
@@ -67,6 +68,8 @@ def run_command(
         Fold numbers, from 1, separated by commas, or all.
     backend
         Ranker that evaluates feature subsets; by default that of the problem.
+    ranker
+        Rankers that may serve; by default those of the problem.
     out
         Folder for the results; by default results/PROBLEM-foldF-seedS.
     resume
@@ -93,9 +96,13 @@ def run_command(
     is_quiet.set(quiet)
     with interruptible(*([] if resume else ["--resume"])):
         from moerank.cli.progress import compile_kernels
+        from moerank.mofsrank.settings import KINDS
         from moerank.runs.run_folder import run_folds
 
-        task, method = _load(problem, options.read_settings(set_ or []), backend, solver)
+        settings = options.read_settings(set_ or [])
+        if ranker is not None:
+            settings["serve.rankers"] = KINDS[ranker]
+        task, method = _load(problem, settings, backend, solver)
         folds = options.fold_numbers(fold) or list(range(1, task.n_folds(data) + 1))
         out, folders = _folders(out, _run_name(task, method, solver), folds, seed)
         _refuse_foreign({out, *folders.values()}, TREC if trec else ())
@@ -261,9 +268,9 @@ def _next_step(result: Result, out: Path) -> str:
         return "  Next: check which columns hold the labels and the queries, or label more queries"
     if decision == "limits":
         return "  Next: raise the limits in [features] of the problem file, and run again"
-    if decision == "keep" or (rival and decision != "none"):
-        if not result.configuration["search"].get("refit"):
-            label = "" if rival else "label more queries, or "
+    if decision in ("keep", "other") or (rival and decision != "none"):
+        if "serve" not in result.configuration:
+            label = "" if rival or decision == "other" else "label more queries, or "
             again = _other_ranker_command(result, out)
             return f"  Next: {label}try another ranker:\n  {again}"
         if decision == "keep":
@@ -284,8 +291,9 @@ def _other_ranker_command(result: Result, out: Path) -> str:
     entry = solver_entry(result.configuration["backend"]["name"])
     name = None if entry is None else getattr(entry.kind, "alternative", None)
     option = f"--backend={name}"
-    if name is None or (result.verdict is not None and result.verdict.rival):
-        name, option = "lambdamart", "--set=search.refit=lambdamart"
+    verdict = result.verdict
+    if name is None or (verdict is not None and (verdict.rival or verdict.other)):
+        name, option = "lambdamart", "--set=serve.rankers=lambdamart"
     words = [
         word
         for previous, word in pairwise(["", *command_line()])

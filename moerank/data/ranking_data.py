@@ -14,7 +14,7 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moerank.arrays import Array, Floats, Integers, Mask, Matrix
+from moerank.arrays import Array, Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import check_choice, check_room
 from moerank.data import inputs
 from moerank.data.costs import FeatureCosts
@@ -416,6 +416,28 @@ class RankingData:
             document_weights=None if self.document_weights is None else self.document_weights[rows],
             _missing=None if self._missing is None else self._missing[rows],
             _label_memory={},
+        )
+
+    def with_queries_of(self, other: Self) -> Self:
+        """Return the queries of both data sets, numbered anew; the other has the same features, scaled alike."""
+        parts = (self, other)
+        sizes = np.concatenate([np.diff(part.offsets) for part in parts])
+        weights: dict[str, Vector | None] = {}
+        for name in ("query_weights", "document_weights"):
+            values = [getattr(part, name) for part in parts]
+            has_all = all(value is not None for value in values)
+            weights[name] = np.concatenate(values) if has_all else None
+        return self._changed(
+            name=f"{self.name} and {other.name}",
+            X=np.concatenate([part.X for part in parts]),
+            y=np.concatenate([part.y for part in parts]),
+            qid=np.repeat(np.arange(len(sizes)), sizes),
+            offsets=np.append(0, np.cumsum(sizes)),
+            documents=None,
+            _missing=None,
+            _is_extreme=None,
+            _label_memory={},
+            **weights,
         )
 
     def with_costs(self, costs: FeatureCosts | ArrayLike) -> Self:

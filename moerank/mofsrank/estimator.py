@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
@@ -33,7 +33,9 @@ from moerank.mofsrank.feature_selection import FeatureSelection
 from moerank.mofsrank.instance_selection import InstanceSelection, default_unit, spread_along_front
 from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
 from moerank.mofsrank.objectives import Final, Front, Measured, ObjectiveLike
+from moerank.mofsrank.serving import SEARCH, FeatureSets, Serving, find_finalists, probes_of
 from moerank.mofsrank.settings import (
+    PROPOSALS,
     SEARCH_DEFAULTS,
     STAGES,
     Limits,
@@ -43,6 +45,7 @@ from moerank.mofsrank.settings import (
     is_sparse,
     listed_settings,
     merged_settings,
+    read_proposal,
     read_refit,
 )
 from moerank.mofsrank.stage import Stage
@@ -51,6 +54,7 @@ from moerank.rankers.lambda_mart import TREES, tree_baseline
 from moerank.rankers.model import Forest
 from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.scikit_learn import check_is_fitted, clone
+from moerank.solvers import read_solver
 from moerank.statistics import LEVEL, level_of_each
 from moerank.training.masks import Unit
 from moerank.verdict import Decision, Verdict, judge, judge_scores
@@ -65,14 +69,15 @@ if TYPE_CHECKING:  # slow to load
 class _SearchData(NamedTuple):
     """Training data with the costs of the limits: with all features, and with those that the search can use.
 
-    `allowed` and `columns` (n_features,) are the features that the limits allow, and those that the search can use.
-    The `limits` name features.
+    `allowed`, `columns` and `served` (n_features,) are the features that the limits allow, those that the search can
+    use, and those that a ranker can use that serves. The `limits` name features.
     """
 
     table: RankingData
     varying: RankingData
     allowed: Mask
     columns: Mask
+    served: Mask
     limits: Limits
 
 
@@ -119,13 +124,22 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         "half-se", "one-se" and "knee" use the validation data if there are any. "guaranteed" needs validation data:
         half of their queries take no part in tuning, and test which members lose less than `margin` against all
         features, with 95 % confidence. The smallest one that passes is chosen; see `moerank.mofsrank.objectives`.
-    refit : ranker or its name, optional
+    refit : ranker, its name, or a list of these, optional
         Ranker that is trained on the features of each member of the last front after the search. One of these rankers
         is chosen, judged and used to predict. A name is that of a ranker in the table of solvers, such as "lambdamart".
         Validation data choose its parameters from its published grid, once, with all features; the same holds for an
         estimator with such a grid, unless ``tune=False``. For LambdaMART the grid is `LambdaMART.short_grid`, and
         validation chooses the number of trees for each member. Without validation data the training metric chooses the
         member, as for ``final="train"``; rankers that memorise their training data are then chosen by size alone.
+
+        Of a list, cross-validation over the training and the validation queries chooses one ranker for all members. The
+        members are then the sets of the search and of `proposals`, and `final` chooses among the best of each of six
+        classes of sizes by cross-validation as well. The verdict compares with the ranker of the list that is best on
+        all features by validation. See `moerank.mofsrank.serving`. The same holds for a single ranker, such as trees,
+        that can use features which are the same for all documents of a query, if there are some: the search cannot.
+    proposals : sequence of str
+        Solvers that order the features; the first 1, 2, … 20 of each order are further sets for a list of rankers. By
+        default the gain, the recursive elimination and the permutation importance of LambdaMART.
     margin : float, default 0.005
         Differences of the metric below the margin do not matter to the verdict and to ``final="guaranteed"``.
     tune : bool, default True
@@ -160,7 +174,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         the training data), further objectives by their names, ``validation`` (metric, NaN without data) and
         ``features`` (tuple of columns of X). With `refit`, ``error`` and objectives are those of the search, and
         ``validation`` is that of the new rankers; members that others dominate by the metric that `final` uses are
-        left out.
+        left out, except those among which it chooses. For a list of rankers ``source`` says what proposed the features.
     front_support_ : ndarray of bool, shape (n_members, n_features)
         The features of these members.
     front_coefs_ : ndarray, shape (n_members, n_features)
@@ -236,7 +250,8 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
     adaptive_mutation: bool = True
     algorithm: str | Factory = SEARCH_DEFAULTS.algorithm
     final: Final = SEARCH_DEFAULTS.final
-    refit: rankers.AnyRanker | str | None = None
+    refit: rankers.AnyRanker | str | Sequence[rankers.AnyRanker | str] | None = None
+    proposals: Sequence[str] = PROPOSALS
     margin: float = SEARCH_DEFAULTS.margin
     tune: bool = True
     tuning: Metric | str | None = None
@@ -309,23 +324,33 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
                 tables = [part.with_features(data.allowed) for part in (data.table, validation)]
                 self.backend_ = self.backend_.tune(*tables, metric=tuning_metric)
             front, reference = self._run_stages(data)
-            self.refit_ = None
-            if refit is not None:
-                front, reference = self._refit_members(refit, front, data, validation)
+            self.refit_, self._against = None, ""
+            unseen_values = None
             front = front.on_all_columns(data.columns)
-            self._reference = rankers.on_all_columns(reference, data.columns)
+            reference = rankers.on_all_columns(reference, data.columns)
+            if isinstance(refit, list) or data.columns.sum() < data.served.sum():
+                front, reference, unseen_values = self._serve(front, data, validation)
+            elif refit is not None:
+                front, reference = self._refit_members(refit, front, data, validation)
+            self._reference = reference
             values = {name: self._measure(front, part) for name, part in parts.items()}
-        self._choose(front, values)
+            self._choose(front, values, unseen_values)
         self._shapes = shapes_of(getattr(self, "forest_", None), train)
 
     def _search_data(self, train: RankingData, refit: object) -> _SearchData:
         """Leave out features that are excluded or change no ranker; refuse limits that no selection can keep."""
         settings, limits = self._settings, self._settings.limits
         allowed, limits_by_name = allowed_features(train, limits)
-        trained = [settings.backend] if refit is None else [settings.backend, refit]
-        # Bits that change no ranker waste evaluations.
-        useful = np.any([rankers.varying_for(ranker, train) for ranker in trained], axis=0)
-        columns = allowed & (useful | column_mask(limits.include, train.feature_names, "include"))
+        trained: list[object] = [settings.backend]
+        if refit is not None:
+            trained += refit if isinstance(refit, list) else [refit]
+        included = column_mask(limits.include, train.feature_names, "include")
+        # Bits that change no ranker of the search waste evaluations.
+        useful = np.array([rankers.varying_for(ranker, train) for ranker in trained])
+        columns, served = (
+            allowed & (useful[0] | included),
+            allowed & (useful.any(axis=0) | included),
+        )
         if not columns.any():
             raise ValueError(
                 f"{train.name}: the allowed features are constant in every query; allow others"
@@ -333,14 +358,15 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         check_differing(self._scored_by, train)
         table = with_costs(train, limits)
         data = _SearchData(
-            table, table.with_features(columns), allowed, columns, Limits(**limits_by_name)
+            table, table.with_features(columns), allowed, columns, served, Limits(**limits_by_name)
         )
-        strings = FeatureStrings(
-            data.varying, data.limits, by_group=settings.feature_selection.by_group
-        )
+        strings = self._strings(table.with_features(served), data.limits)
         self._all_allowed = bool(strings.keeps_limits(np.ones((1, strings.n_bits), np.bool_))[0])
-        self._n_allowed = int(np.count_nonzero(columns))
+        self._n_allowed = int(np.count_nonzero(served))
         return data
+
+    def _strings(self, train: RankingData, limits: Limits) -> FeatureStrings:
+        return FeatureStrings(train, limits, by_group=self._settings.feature_selection.by_group)
 
     def _run_stages(self, data: _SearchData) -> tuple[Front, rankers.Population]:
         """Run the stages; return the front of the last one, and the backend's ranker on all of its features."""
@@ -364,6 +390,79 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         self.n_evaluations_, self.n_trained_ = np.sum(ends, axis=0).tolist()
         return front, reference
 
+    def _serve(
+        self, front: Front, data: _SearchData, validation: RankingData | None
+    ) -> tuple[Front, rankers.Population, Callable[[Mask], Matrix]]:
+        """Choose the kind of ranker that serves, and train it on the sets of all sources; set `refit_`.
+
+        The reference is the ranker on all features that ranks the validation queries best. The function that is
+        returned gives the cross-validated metric of sets of features. See `serving`.
+        """
+        if validation is None:
+            raise ValueError("refit with several rankers needs validation data; pass validation=…")
+        train, held_out = (part.with_features(data.served) for part in (data.table, validation))
+        kinds: Any = self.refit if isinstance(self.refit, list | tuple) else [self.refit]
+        settled = [self._settled_kind(kind, train, held_out) for kind in kinds]
+        serving = Serving(
+            settled, train, held_out, self._tuned_by, self.random_state_, self._settings.workers
+        )
+        sets = self._candidate_sets(front, train, held_out, data)
+        self._report("kinds", 0.0, len(kinds))
+        kind = serving.best_kind(probes_of(sets))
+        self.refit_ = settled[kind]
+        progress = partial(self._report, "refit")
+        population = serving.trained(kind, sets.feature_mask, progress=progress)
+        reference = serving.best_reference()
+        self._against = "" if reference == kind else " ".join(repr(settled[reference]).split())
+        front = Front(sets.F, sets.feature_mask, population, sources=sets.sources)
+        return (
+            front.on_all_columns(data.served),
+            rankers.on_all_columns(serving.references[reference], data.served),
+            lambda masks: serving.unseen_values(kind, masks[:, data.served]),
+        )
+
+    def _settled_kind(
+        self, given: rankers.AnyRanker | str, train: RankingData, validation: RankingData
+    ) -> Any:
+        """Return a ranker with the parameters of the backend if it is of its kind, tuned otherwise.
+
+        Parameters that a text gives stay as they are.
+        """
+        ranker = read_refit(given, self.random_state_)
+        fixed = read_solver(given)[1] if isinstance(given, str) else {}
+        if not (self.tune or isinstance(given, str)):
+            return ranker
+        if type(ranker) is type(self.backend_):
+            return clone(self.backend_).set_params(**fixed)
+        tune = getattr(ranker, "tune_to_serve", getattr(ranker, "tune", None))
+        if tune is None:
+            return ranker
+        return tune(train, validation, metric=self._tuned_by).set_params(**fixed)
+
+    def _candidate_sets(
+        self, front: Front, train: RankingData, validation: RankingData, data: _SearchData
+    ) -> FeatureSets:
+        """Return the sets of the search and those of the proposing solvers, over the columns of `train`."""
+        settings = self._settings
+        stage = FeatureSelection(
+            train,
+            self.backend_,
+            settings.metric,
+            settings=settings.feature_selection,
+            objectives=settings.objectives,
+            limits=data.limits,
+            workers=settings.workers,
+        )
+        searched = front.feature_mask[:, data.served]
+        parts = [FeatureSets(searched, front.F, (SEARCH,) * len(front.F))]
+        proposals = self._settings.proposals
+        for number, name in enumerate(proposals):
+            self._report("proposals", number / len(proposals), number)
+            solver = read_proposal(name, self._tuned_by, self.random_state_)
+            order = solver.fit(train, validation=validation).order_
+            parts.append(FeatureSets.of_order(order, stage, name))
+        return FeatureSets.joined(parts)
+
     def _refit_members(
         self, ranker: Any, front: Front, data: _SearchData, validation: RankingData | None
     ) -> tuple[Front, rankers.Population]:
@@ -371,11 +470,12 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
 
         It is tuned before if it was given by name or if `tune` is set.
         """
+        train = data.table.with_features(data.served)
         if validation is not None:
-            validation = validation.with_features(data.columns)
+            validation = validation.with_features(data.served)
         finished = None  # the tuning and the trees of an interrupted run
         if self._settings.memo is not None and hasattr(ranker, "tune_to_serve"):
-            configuration = identify([ranker, self._tuned_by, data.varying, validation], "refit")
+            configuration = identify([ranker, self._tuned_by, train, validation], "refit")
             path = Path(f"{self._settings.memo}.refit")
             finished = Finished(path, {"refit": configuration}, resume=self._settings.resume)
         is_open = self.tune or isinstance(self.refit, str)
@@ -384,14 +484,14 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             ranker.set_params(**finished["tuning"])
         elif is_open and validation is not None and tune is not None:
             progress = partial(self._report, "refit_tuning")
-            ranker = tune(data.varying, validation, metric=self._tuned_by, progress=progress)
+            ranker = tune(train, validation, metric=self._tuned_by, progress=progress)
             if finished is not None:
                 finished["tuning"] = ranker.get_params()
         self.refit_ = ranker
-        masks = np.vstack([front.feature_mask, np.ones(data.varying.n_features, np.bool_)])
+        masks = np.vstack([front.feature_mask[:, data.served], np.ones(train.n_features, np.bool_)])
         refitted = rankers.train_on_subsets(
             ranker,
-            data.varying,
+            train,
             masks,
             validation,
             metric=self._tuned_by,
@@ -399,6 +499,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             progress=partial(self._report, "refit"),
             finished=finished,
         )
+        refitted = rankers.on_all_columns(refitted, data.served)
         members, reference = np.split(np.arange(len(masks)), [len(front.F)])
         front = replace(front, population=refitted.take(members), trained_on=None)
         return front, refitted.take(reference)
@@ -419,21 +520,30 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
     def _scores(self, X: Matrix) -> Vector:
         return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
 
-    def _choose(self, front: Front, values: Mapping[str, Measured]) -> None:
+    def _choose(
+        self,
+        front: Front,
+        values: Mapping[str, Measured],
+        unseen_values: Callable[[Mask], Matrix] | None,
+    ) -> None:
         """Order the members by size, choose one by the rule `final`, and judge it on the validation queries."""
         # The rule of the paper uses only the training data.
         part = "training" if self.final == "train" or "validation" not in values else "validation"
+        finalists = np.empty(0, np.int64)
+        if unseen_values is not None:
+            finalists = find_finalists(front.sizes, values[part].members.mean(axis=0))
         front, values, quality, self.front_ = objectives.order_by_size(
             front,
             values,
             objectives.read_objectives(self.objectives),
             part,
             retrained=self.refit_ is not None,
+            finalists=finalists,
         )
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_, self.trained_on_ = front.population, front.trained_on
         self.chosen_, self._decision, self._advice = self._choose_member(
-            front.sizes, quality, values, part
+            front, quality, values, part, unseen_values
         )
         self.support_ = self.front_support_[self.chosen_]
         if self.front_coefs_ is not None:
@@ -457,10 +567,16 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             )
 
     def _choose_member(
-        self, sizes: Integers, quality: Vector, values: Mapping[str, Measured], part: str
+        self,
+        front: Front,
+        quality: Vector,
+        values: Mapping[str, Measured],
+        part: str,
+        unseen_values: Callable[[Mask], Matrix] | None,
     ) -> tuple[int, Decision, str]:
         """Return the index of the chosen member, the decision on it and the reason; set `guarantee_`."""
         self.guarantee_ = None
+        sizes = front.sizes
         if "tests" in values:
             differences, scale = values["tests"].weighed(objectives.tail_of(values, 0).heaviest)
             guarantee = objectives.guaranteed_member(
@@ -470,7 +586,12 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             advice = guarantee.sentence(sizes, self._n_allowed, self._scored_by.name, self.margin)
             return guarantee.chosen, "use" if guarantee.shown else "keep", advice
         rule = "half-se" if self.final == "auto" and "validation" in values else self.final
-        member = objectives.choose_member(rule, sizes, quality, values[part].members)
+        if unseen_values is None:
+            member = objectives.choose_member(rule, sizes, quality, values[part].members)
+        else:
+            few = find_finalists(sizes, quality)
+            unseen = unseen_values(front.feature_mask[few])
+            member = few[objectives.choose_member(rule, sizes[few], unseen.mean(axis=0), unseen)]
         if "validation" not in values:
             return member, "none", ""
         decision, advice = objectives.decide(
@@ -484,6 +605,8 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             "n_allowed": self._n_allowed,
             "margin": self.margin,
             "decision": self._decision,
+            "ranker": type(self.refit_).__name__ if isinstance(self.refit, list | tuple) else "",
+            "against": self._against,
             "advice": self._advice,
         }
 
@@ -553,13 +676,15 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
     ) -> Verdict:
         """Compare the chosen member with the same ranker on all features, on test queries.
 
+        If `refit` names several rankers, the comparison is with the best of them on all features.
+
         Parameters
         ----------
         X, y, qid
             Test data, as in `fit`. None of its queries may have been used for training or for the choice.
         train, validation : RankingData, optional
             The data of `fit`. With both of them LambdaMART on all features is trained, too, and the verdict tells if
-            it is better, as that of ``moerank run`` does.
+            it is better, as that of ``moerank run`` does. A list of rankers in `refit` has its own reference.
 
         Returns
         -------
@@ -585,10 +710,13 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             )
 
         verdict = against(self._reference.scores(table)[:, 0])
-        if train is None or validation is None:
+        if train is None or validation is None or isinstance(self.refit, list | tuple):
             return verdict
         trees = tree_baseline(train, validation, self._tuned_by)
-        return verdict.with_rival(against(trees.predict(data)), TREES)
+        scores = [ranker.predict(validation) for ranker in (trees, self)]
+        values = self._scored_by.per_query(validation, np.column_stack(scores))
+        gains = validation.weighted(values) @ [1.0, -1.0]
+        return verdict.with_rival(against(trees.predict(data)), TREES, gains)
 
 
 @dataclass

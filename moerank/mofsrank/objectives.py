@@ -451,13 +451,14 @@ class Front:
     """Members of a front: objectives (n_members, n_objectives), features (n_members, n_features) and their rankers.
 
     `trained_on` (n_members, n_subsets) has the instance subsets that the rankers, or the rankers in their sums, were
-    trained on; None stands for all pairs.
+    trained on; None stands for all pairs. `sources` has where the features of each member come from.
     """
 
     F: Matrix
     feature_mask: Mask
     population: rankers.Population
     trained_on: Mask | None = None
+    sources: tuple[str, ...] | None = None
 
     @property
     def sizes(self) -> Integers:
@@ -474,9 +475,12 @@ class Front:
 
     def take(self, members: Integers) -> Front:
         """Return the members of these indices."""
-        trained_on = None if self.trained_on is None else self.trained_on[members]
         return Front(
-            self.F[members], self.feature_mask[members], self.population.take(members), trained_on
+            self.F[members],
+            self.feature_mask[members],
+            self.population.take(members),
+            None if self.trained_on is None else self.trained_on[members],
+            None if self.sources is None else tuple(self.sources[i] for i in members.tolist()),
         )
 
     def table(
@@ -486,15 +490,16 @@ class Front:
         import pandas as pd
 
         columns = {entry.name: values for entry, values in zip(objectives, self.F.T, strict=True)}
-        return pd.DataFrame(
-            {
-                "n_features": self.sizes,
-                "error": errors,
-                **{name: values for name, values in columns.items() if name not in FRONT},
-                "validation": validation,
-                "features": [tuple(np.flatnonzero(mask).tolist()) for mask in self.feature_mask],
-            }
-        )
+        table = {
+            "n_features": self.sizes,
+            "error": errors,
+            **{name: values for name, values in columns.items() if name not in FRONT},
+            "validation": validation,
+            "features": [tuple(np.flatnonzero(mask).tolist()) for mask in self.feature_mask],
+        }
+        if self.sources is not None:
+            table["source"] = self.sources
+        return pd.DataFrame(table)
 
 
 class Measured(NamedTuple):
@@ -536,10 +541,11 @@ def order_by_size(
     chosen_by: str,
     *,
     retrained: bool,
+    finalists: Integers = np.empty(0, np.int64),  # noqa: B008 (nothing changes it)
 ) -> tuple[Front, dict[str, Measured], Vector, pd.DataFrame]:
     """Order the members by size; return them, their values, mean metric on the part `chosen_by`, and table.
 
-    Members that others dominate by this metric are left out if their rankers are `retrained`.
+    Members that others dominate by this metric are left out if their rankers are `retrained`, except `finalists`.
     """
     means = {name: mean_over_queries(part.members) for name, part in values.items()}
     training = 1.0 - means["training"]
@@ -548,7 +554,8 @@ def order_by_size(
     errors = front.F[:, is_error.argmax()] if is_error.any() else training
     order = np.lexsort((*front.F.T[::-1], errors, front.sizes))
     if retrained:
-        order = order[is_nondominated(np.where(is_error, -quality[order, None], front.F[order]))]
+        is_best = is_nondominated(np.where(is_error, -quality[order, None], front.F[order]))
+        order = order[is_best | np.isin(order, finalists)]
     front, validation = front.take(order), means.get("validation", np.full(len(errors), np.nan))
     values = {name: part._replace(members=part.members[:, order]) for name, part in values.items()}
     return front, values, quality[order], front.table(objectives, errors[order], validation[order])

@@ -336,13 +336,42 @@ class SearchSettings(Section):
         tuple[Any, ...], _checked_by(read_objectives, tuple[str, ...]), AsJson
     ] = FRONT
     final: Final = "auto"
-    refit: Annotated[object, _checked_by(lambda value: read_refit(value), str | None), AsJson] = (
-        None
-    )
     margin: Annotated[float, pydantic.Field(gt=0)] = MARGIN
 
 
 SEARCH_DEFAULTS = SearchSettings()
+
+PROPOSALS = (
+    "lambdamart-gain[n_leaves=15,min_leaf=20]",
+    "lambdamart-rfe[n_leaves=15,min_leaf=20,n_trees=80]",
+    "lambdamart-permutation[n_leaves=15,min_leaf=20]",
+)
+"""Solvers whose orders of the features propose sets to the rankers that serve."""
+
+KINDS = {
+    "linear": ["rankrls"],
+    "additive": ["additive", "additive[interactions=8]"],
+    "trees": ["lambdamart[n_trees=300,n_leaves=15,min_leaf=20,patience=50]"],
+}
+"""The rankers that can serve, by what an engine must be able to score."""
+
+Refit = Annotated[
+    object, _checked_by(lambda value: read_refit(value), str | list[str] | None), AsJson
+]
+
+
+class ServeSettings(Section):
+    """The rankers that serve, in a problem file; see `MOFSRank`.
+
+    Attributes
+    ----------
+    rankers : str or list of str, optional
+        The argument `refit`.
+    proposals : list of str
+    """
+
+    rankers: Refit = None
+    proposals: tuple[str, ...] = PROPOSALS
 
 
 class Settings(SearchSettings):
@@ -354,6 +383,8 @@ class Settings(SearchSettings):
     feature_selection: FeatureSelectionSettings
     ensemble: EnsembleSettings | None
     limits: Limits
+    refit: Refit
+    proposals: tuple[str, ...]
     adaptive_mutation: Switch
     tune: Switch
     random_state: Annotated[int, at_least(0)]
@@ -409,7 +440,7 @@ class Settings(SearchSettings):
 
     def configuration(self) -> dict[str, object]:
         """Return the settings that determine the evaluations, as JSON values."""
-        settings = self.model_dump(exclude={"final", "margin", "refit", "tune"})
+        settings = self.model_dump(exclude={"final", "margin", "proposals", "refit", "tune"})
         settings["objectives"] = read_objectives(self.objectives)
         return {name: identify(value, name) for name, value in settings.items()}
 
@@ -434,16 +465,18 @@ def is_sparse(algorithm: str | Factory) -> bool:
 
 
 def read_refit(value: object, random_state: int = 0) -> Any:
-    """Return the ranker for the argument `refit` of `MOFSRank`, a name or an object; None stays None.
+    """Return the ranker for the argument `refit` of `MOFSRank`, a name or an object, or a list of several.
 
-    A ranker without a seed is given `random_state`. Raises a ValueError for an unknown name and for an object without
-    ``fit`` or ``predict``.
+    None stays None. A ranker without a seed is given `random_state`. Raises a ValueError for an unknown name and for an
+    object without ``fit`` or ``predict``.
 
-    >>> read_refit("lambdamart")
-    LambdaMART()
+    >>> read_refit("lambdamart"), read_refit(["additive", "lambdamart"])
+    (LambdaMART(), [AdditiveRLS(), LambdaMART()])
     """
     if value is None:
         return None
+    if isinstance(value, list | tuple):
+        return [read_refit(ranker, random_state) for ranker in value]
     if isinstance(value, str):
         name, parameters = read_solver(value)
         entry = solver_entry(name)
@@ -461,6 +494,18 @@ def read_refit(value: object, random_state: int = 0) -> Any:
     if hasattr(ranker, "get_params") and ranker.get_params().get("random_state", 0) is None:
         ranker.set_params(random_state=random_state)
     return ranker
+
+
+def read_proposal(name: str, tuning: Metric, random_state: int) -> Any:
+    """Return a solver that orders features, for an entry of the argument `proposals` of `MOFSRank`.
+
+    Its default parameters are those of a quick proposal: its own ranker is trained on one feature only.
+    """
+    name, parameters = read_solver(name)
+    solver = make_solver(name, **{"n_features_to_select": 1, **parameters})
+    defaults = {"tuning": tuning, "random_state": random_state}
+    known = solver.get_params(deep=False)
+    return solver.set_params(**{k: v for k, v in defaults.items() if known.get(k, 0) is None})
 
 
 def listed_settings(parameters: Mapping[str, object]) -> dict[str, object]:

@@ -235,6 +235,8 @@ def train_on(
         held_out = None if validation is None else copy(validation).with_features(mask)
         if held_out is not None and hasattr(ranker, "stopped"):
             return ranker.stopped(part, held_out, metric)
+        if metric is not None:
+            ranker._early_stopping_metric = metric
         return ranker._learn(part, held_out)
     parameters = ranker.get_params(deep=False) if hasattr(ranker, "get_params") else {}
     threads = {name: 1 for name in THREADS if parameters.get(name, 1) is None}

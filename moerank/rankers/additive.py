@@ -15,15 +15,17 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import NotNegative, Positive, check_at_least
 from moerank.data import RankingData, remembered
 from moerank.kernels.algebra import VECTOR_WIDTH, plus_ridge
+from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.kernels.step_tables import forward_blocks, ridge_blocks
 from moerank.rankers.base import Grid, Trainer
 from moerank.rankers.boosting import steadied
 from moerank.rankers.model import finite_scores
 from moerank.rankers.population import Axis, TablePopulation
-from moerank.rankers.rank_rls import RankRLS, TargetName
+from moerank.rankers.rank_rls import RankRLS, TargetName, targets_to_try
 from moerank.rankers.selection import nested_masks
 from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.scikit_learn import check_is_fitted
+from moerank.statistics import mean_and_error
 from moerank.training.bins import MAX_BINS, Bins, step_moments
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_moments import TARGETS, PairMoments
@@ -36,6 +38,9 @@ SMOOTH_GRID = (0.03, 0.1, 0.3, 1.0)
 DECADES: tuple[float, ...] = tuple(range(2, -5, -1))
 HALF_DECADES = tuple(power / 2 for power in range(4, -9, -1))
 FEW_BINS, MANY_BINS = 16, 32
+
+# Numbers of interactions that validation compares, besides the largest one.
+NUMBERS_OF_INTERACTIONS = (0, 1, 2, 3, 5, 8)
 
 # Features whose pairs may interact: the system of 105 pairs has about 3,700 steps.
 MAX_PAIRED_FEATURES = 15
@@ -70,8 +75,9 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     target : {"unit", "difference"}, default "unit"
     interactions : int, default 0
         Largest number of pairs of features with a function of both, which `fit` adds one by one: the pair that lowers
-        the loss the most, among the 15 features with the largest spread. Validation data in `fit` choose the number by
-        MAP. Members of a population have none, so a search does not see them; give the ranker to ``refit``.
+        the loss the most, among the 15 features with the largest spread. Validation data in `fit` choose the number
+        among 0, 1, 2, 3, 5, 8 and all by MAP; it is 0 unless some are better by more than one paired standard error.
+        Members of a population have none, so a search does not see them; give the ranker to ``refit``.
 
     Attributes
     ----------
@@ -82,9 +88,11 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         The ranker as trees, one for each feature in use.
     support_ : ndarray of bool, shape (n_features,)
         The features in use: their step function is not 0.
+    n_interactions_ : int
     interactions_ : DataFrame or None
         The path of the interactions, of none, one, two, …: ``n_interactions``, ``first`` and ``second``, the features
-        of the last one, and ``error`` and ``validation``, 1 − MAP on the training and the validation data.
+        of the last one, and ``error`` and ``validation``, 1 − MAP on the training and the validation data, or 1 − the
+        metric by which a search tunes its rankers.
     shapes_ : DataFrame
         The step functions, one row for each bin: ``feature``, ``from``, ``to``, ``value`` and ``share``, that of the
         training documents. The mean of each function over these documents is 0.
@@ -114,6 +122,7 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     _takes_weights = True
     _scale_free = True
     _trained_together = ("alpha",)
+    _guarded = "target"
     _steadied = staticmethod(steadied)
     kernels = "steps"
     alternative = None
@@ -173,6 +182,8 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     def default_grid(self, train: RankingData) -> Grid:
         """Return smooth from 0.03 to 1 and alpha = tr(A) / n_steps · 10ᵏ, k = 2, 1.5, …, −4, with 32 bins.
 
+        Both targets are compared, see `moerank.rankers.rank_rls.targets_to_try`.
+
         `tune` compares the mean of the metric over an alpha and its two neighbours, because the metric jumps on few
         validation queries. To save minutes, there are 16 bins and whole k if 32 bins give more than 2,000 thresholds.
         """
@@ -181,7 +192,11 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         else:
             n_bins, powers = FEW_BINS, DECADES
         entries = replace(self, n_bins=n_bins).grid_of_bins(train, powers)
-        return [{"n_bins": n_bins, **entry} for entry in entries]
+        return [
+            {"target": target, "n_bins": n_bins, **entry}
+            for target in targets_to_try(self.target, train)
+            for entry in entries
+        ]
 
     def grid_of_bins(self, train: RankingData, powers: Sequence[float] = DECADES) -> Grid:
         """Return the grid for the ranker's number of bins: smooth, and alpha by powers of ten times its scale."""
@@ -224,6 +239,7 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         bins, table = self._population.bins, self._population.tables[0]
         self.forest_ = self._population.forest(0)
         self.interactions_: pd.DataFrame | None = None
+        self.n_interactions_ = 0
         if self.interactions:
             table = self._add_interactions(train, validation)
         self.support_ = np.isin(np.arange(train.n_features), self.forest_.columns)
@@ -241,17 +257,29 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
             "n_interactions": np.arange(len(path)),
             "first": ["", *(train.feature_names[f] for f, _ in features)],
             "second": ["", *(train.feature_names[g] for _, g in features)],
-            "error": 1.0 - self._scored_by.score(train, path.scores(pairs.table(train.X))),
+            "error": 1.0
+            - self._early_stopping_metric.score(train, path.scores(pairs.table(train.X))),
         }
         best = len(entered)
         if validation is not None:
             scores = path.scores(pairs.table(validation.X))
-            errors = 1.0 - self._scored_by.score(validation, scores)
-            columns["validation"] = errors
-            best = int(np.argmin(errors))
+            metric = self._early_stopping_metric
+            values = validation.weighted(metric.per_query(validation, scores))
+            means = mean_over_queries(values)
+            columns["validation"] = 1.0 - means
+            numbers = [*(n for n in NUMBERS_OF_INTERACTIONS if n < best), best]
+            best = numbers[int(np.argmax(means[numbers]))]
+            gain, error = mean_and_error(values[:, best] - values[:, 0])
+            if not gain > error:
+                best = 0
         self.interactions_ = pd.DataFrame(columns)
+        self.n_interactions_ = best
         self.forest_ = path.forest(best, pairs.axes)
         return path.tables[best]
+
+    def with_size_of(self, fitted: Self) -> Self:
+        """Return a clone with as many interactions as validation data chose for a fitted ranker."""
+        return replace(self, interactions=fitted.n_interactions_)
 
     def _interaction_path(
         self, train: RankingData

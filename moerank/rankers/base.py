@@ -48,6 +48,7 @@ from moerank.scikit_learn import (
     check_is_fitted,
     clone,
 )
+from moerank.statistics import mean_and_error
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pairs import PairLoss, Pairs, solve_pairs
 
@@ -461,6 +462,8 @@ class Ranker(RankingEstimator):
     _size: ClassVar[str | None] = None
     # Parameters, besides the size, that may differ between entries that are trained together; None for all.
     _trained_together: ClassVar[tuple[str, ...] | None] = ()
+    # A parameter that leaves its first value in the grid only for a gain of one paired standard error.
+    _guarded: ClassVar[str | None] = None
 
     def _fit_warnings(self) -> Iterator[str]:
         yield from super()._fit_warnings()
@@ -513,7 +516,24 @@ class Ranker(RankingEstimator):
             quality[group] = self._steadied(quality_of(scores, validation, measure))
             if progress is not None:
                 progress(done / len(groups))
-        return candidates[int(np.argmax(quality))]
+        best = int(np.argmax(quality))
+        if self._guarded is not None:
+            values = [getattr(candidate, self._guarded) for candidate in candidates]
+            usual = np.flatnonzero([value == values[0] for value in values])
+            best_usual = int(usual[np.argmax(quality[usual])])
+            rankers = [candidates[best], candidates[best_usual]]
+            if not self._is_safely_better(rankers, train, validation, measure):
+                best = best_usual
+        return candidates[best]
+
+    def _is_safely_better(
+        self, rankers: list[Self], train: RankingData, validation: RankingData, metric: Metric
+    ) -> bool:
+        """Return whether the first of two rankers is better on validation queries by more than a standard error."""
+        scores = [self._candidate_scores(train, validation, [ranker]) for ranker in rankers]
+        values = validation.weighted(metric.per_query(validation, np.hstack(scores)))
+        gain, error = mean_and_error(values[:, 0] - values[:, 1])
+        return gain > error
 
     def _settled(self, train: RankingData, validation: RankingData, metric: Metric) -> Parameters:
         """Return the parameters that `tune` chooses before those of the grid."""

@@ -30,6 +30,9 @@ LEAF_SHARES = (0.0025, 0.015)
 RATE_FACTOR = 0.3
 MAX_SHORT_TREES = 300
 
+# Fewer trees, which lucky validation queries can choose, say little about other data.
+MIN_TREES = 20
+
 
 class TreeRanker(Ranker):
     """Base of the rankers whose trees LightGBM trains over the columns that vary."""
@@ -174,6 +177,10 @@ class LambdaMART(TreeRanker):
         text = ranker.booster_.model_to_string(num_iteration=ranker.n_trees)
         ranker.booster_ = lightgbm.Booster(model_str=text)
         return ranker._with_trees(train, trees[: ranker.n_trees])
+
+    def with_size_of(self, fitted: Self) -> Self:
+        """Return a clone with as many trees as validation data chose for a fitted ranker, at least `MIN_TREES`."""
+        return clone(self).set_params(n_trees=max(MIN_TREES, fitted.n_trees))
 
     def _validation_scores(self, train: RankingData, validation: RankingData) -> Matrix:
         """Return the validation scores (n_documents, n_trees) with 1, 2, … trees, until `patience` ends them."""

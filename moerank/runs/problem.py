@@ -35,6 +35,7 @@ from moerank.mofsrank.settings import (
     LimitsSection,
     SearchSettings,
     Section,
+    ServeSettings,
     pydantic_errors_as_value_errors,
 )
 from moerank.runs.sources import (
@@ -285,6 +286,7 @@ class Problem(Section):
     comparison: ComparisonSection = ComparisonSection()
     solver: SolverSection = SolverSection()
     search: SearchSettings = SearchSettings()
+    serve: ServeSettings = ServeSettings()
     instance_selection: InstanceSelectionSettings = InstanceSelectionSettings()
     feature_selection: FeatureSelectionSettings = FeatureSelectionSettings()
     ensemble: EnsembleSettings = EnsembleSettings()
@@ -292,7 +294,7 @@ class Problem(Section):
 
     _folder: Path | None = PrivateAttr(default=None)
 
-    @field_validator("search", *STAGES)
+    @field_validator("search", "serve", *STAGES)
     @classmethod
     def _is_plain(cls, settings: Section) -> Section:
         check_parameters(dict(settings))
@@ -359,6 +361,7 @@ class Problem(Section):
     def search_settings(self, stages: Container[str]) -> Parameters:
         """Return the settings of the search, and those of these stages, by argument name."""
         settings = self.search.model_dump()
+        settings |= {"refit": self.serve.rankers, "proposals": self.serve.proposals}
         for stage in STAGES:
             if stage in stages:
                 settings[stage] = getattr(self, stage).model_dump()

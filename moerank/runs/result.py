@@ -89,6 +89,8 @@ class Member(Stored):
         The trees of the chosen member, if it scores by trees.
     parameters : dict
         Arguments of the estimator.
+    ranker, source : str
+        The kind of ranker, and what proposed the features, if rankers of several kinds were compared; else empty.
     objectives : dict
         The value of each objective on the training part, also for baselines.
     scores : dict
@@ -110,6 +112,8 @@ class Member(Stored):
     weights: tuple[float, ...] | None = None
     trees: Forest | None = None
     parameters: dict[str, str | bool | int | float] = Field(default_factory=dict)
+    ranker: str = ""
+    source: str = ""
     objectives: dict[str, float]
     scores: Scores
     per_query: dict[str, dict[str, list[float]]] = Field(default_factory=dict)
@@ -451,6 +455,8 @@ def _front_table(result: Result) -> str:
         if result.instances:
             row["instances"] = member.instances
         row["chosen"] = int(index == result.chosen)
+        if member.ranker:
+            row |= {"ranker": member.ranker, "source": member.source}
         row |= columns_of(member.scores)
         row["features"] = "; ".join(map(escape_formula, result.names(member.features)))
         rows.append(row)

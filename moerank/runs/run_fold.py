@@ -73,6 +73,8 @@ STAGE_TEXTS = {
     **dict.fromkeys(STAGES, "generation {}"),
     "best_subset": "up to {} features",
     "refit_tuning": "by validation",
+    "proposals": "{} orders of features",
+    "kinds": "{} rankers by cross-validation",
     "refit": "{} rankers",
 }
 
@@ -535,6 +537,12 @@ def measured_front(estimator: Any, name: str, measure: Measure) -> tuple[list[Me
         # Store the trees of the chosen member only: those of all members take megabytes.
         trees = getattr(estimator, "forest_", None)
         members[index] = members[index].model_copy(update={"trees": trees})
+    if "source" in estimator.front_:
+        fields: Any = {"ranker": type(estimator.refit_).__name__}
+        pairs = zip(members, estimator.front_["source"], strict=True)
+        members = [
+            member.model_copy(update=fields | {"source": source}) for member, source in pairs
+        ]
     instances = getattr(estimator, "n_instances_", None)
     if instances is not None:
         numbers = zip(members, instances, strict=True)
@@ -560,6 +568,8 @@ def verdict_on_test(
         verdict = estimator.verdict(test)
     if verdict is None:
         return None
+    if isinstance(getattr(estimator, "refit", None), list):
+        return verdict  # its reference is the best of these rankers
     for trees in (baseline for baseline in prepared.baselines if baseline.name == TREES):
         rival = judge(
             best.per_query["test"][metric.name],
@@ -573,5 +583,6 @@ def verdict_on_test(
             margin=margin,
             tail=verdict.tail,
         )
-        verdict = verdict.with_rival(rival, TREES)
+        on_validation = [member.per_query["validation"][metric.name] for member in (best, trees)]
+        verdict = verdict.with_rival(rival, TREES, np.diff(on_validation, axis=0)[0])
     return verdict

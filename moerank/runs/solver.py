@@ -308,6 +308,8 @@ def configuration(
     if not settings["search"].keys() & parameters.keys():
         # Only the margin of a verdict may count.
         settings["search"] = {"margin": settings["search"]["margin"]}
+    if "refit" not in parameters or settings["serve"]["rankers"] is None:
+        settings.pop("serve")
     settings = {name: values for name, values in settings.items() if values}
     texts = {**settings, "data": None}
     if isinstance(solver, NamedSolver):  # others are described in full

@@ -117,7 +117,7 @@ def test_where_all_features_are_better_another_ranker_is_next(command, tmp_path)
     path = tmp_path / "here" / "result.json"
     stored = json.loads(path.read_text())
     stored["verdict"]["advice"] = "On validation every set lost"
-    keep, trees = "KEEP ALL 20 FEATURES", "--set=search.refit=lambdamart"
+    keep, trees = "KEEP ALL 20 FEATURES", "--set=serve.rankers=lambdamart"
     for decision, rival, head, words, option in (
         ("keep", "", keep, "label more queries, or try another ranker:", "--backend=additive"),
         ("keep", "LambdaMART is better", keep, "try another ranker:", trees),

@@ -231,14 +231,15 @@ def test_tuning_takes_the_best_of_the_grid_by_the_mean_of_three_neighbours(noisy
     half = data.offsets[10]
     train, validation = data.with_rows(np.arange(half)), data.with_rows(np.arange(half, data.n_documents))
     grid = AdditiveRLS().default_grid(train)
-    assert ({entry["n_bins"] for entry in grid}, len(grid)) == ({32}, 4 * 13)
+    assert ({entry["n_bins"] for entry in grid}, len(grid)) == ({32}, 2 * 4 * 13)
     assert {type(entry["alpha"]) for entry in grid} == {float}
+    grid = [entry for entry in grid if entry["target"] == "unit"]
     scores = np.column_stack([AdditiveRLS(**entry).fit(train).predict(validation.X) for entry in grid])
     for metric in (MAP(), NDCG(3)):
         values = metric.score(validation, scores)
         of_smooth = np.pad(np.reshape(values, (4, 13)), ((0, 0), (1, 1)), constant_values=np.nan)
         values = np.nanmean([of_smooth[:, :-2], of_smooth[:, 1:-1], of_smooth[:, 2:]], axis=0)
-        tuned = AdditiveRLS().tune(train, validation, metric=metric)
+        tuned = AdditiveRLS().tune(train, validation, grid, metric=metric)
         assert {name: tuned.get_params()[name] for name in grid[0]} == grid[int(np.argmax(values))]
 
 
@@ -247,6 +248,39 @@ def test_tuning_takes_the_best_of_the_grid_by_the_mean_of_three_neighbours(noisy
 def test_parameters_beyond_all_scales_are_refused(noisy_data, smooth):
     with pytest.raises(ValueError, match=r"AdditiveRLS scores row 0 by (nan|-?inf)"):
         AdditiveRLS(smooth=smooth).fit(noisy_data)
+
+
+def graded_data(seed, distance):
+    """One feature tells grades 0 and 1 apart, and has −distance for the rare grade 5, which another one knows."""
+    rng = np.random.default_rng(seed)
+    y = np.tile(np.r_[np.zeros(10), np.ones(9), 5], 20).astype(int)
+    X = np.column_stack([(y == 1) - distance * (y == 5), 0.5 * (y == 5), y / 9]) + rng.normal(0, 0.5, (400, 3))
+    return RankingData(X, y, np.repeat(np.arange(20), 20))
+
+
+@pytest.mark.parametrize("ranker", [AdditiveRLS, RankRLS])
+def test_tuning_takes_the_other_target_for_a_gain_of_more_than_a_standard_error(ranker):
+    outcomes = set()
+    for seed, distance in ((0, 1.0), (1, -1.0), (2, -1.0), (3, -4.0), (4, -5.0), (5, -5.0), (6, -6.0)):
+        train, validation = graded_data(seed, distance), graded_data(seed + 10, distance)
+        values = []
+        for target in ("unit", "difference"):
+            grid = [entry for entry in ranker().default_grid(train) if entry["target"] == target]
+            best = ranker().tune(train, validation, grid, metric=NDCG(3)).fit(train)
+            values.append(NDCG(3).per_query(validation, best.predict(validation.X)))
+        gain = values[1] - values[0]
+        in_errors = gain.mean() / (gain.std(ddof=1) / 20**0.5) if gain.any() else 0.0
+        outcomes.add(int(np.clip(np.ceil(in_errors), 0, 2)))
+        for usual, expected in (("unit", in_errors > 1), ("difference", in_errors >= -1)):
+            tuned = ranker(target=usual).tune(train, validation, metric=NDCG(3))
+            assert tuned.target == ("difference" if expected else "unit"), (seed, usual, in_errors)
+    assert outcomes == {0, 1, 2}  # a loss, a gain within an error, and a larger one
+
+
+def test_two_grades_have_one_target(noisy_data):
+    binary = RankingData(noisy_data.X, noisy_data.y > 1, noisy_data.qid)
+    for ranker in (AdditiveRLS(), RankRLS(target="difference")):
+        assert {entry["target"] for entry in ranker.default_grid(binary)} == {ranker.target}
 
 
 def test_values_alike_in_single_precision_have_no_grid(noisy_data):

@@ -271,7 +271,7 @@ def test_the_interval_of_a_member_counts_weighted_queries_as_the_verdict_does(he
 
 
 def test_all_members_are_those_of_the_search_with_the_ranker_that_serves(tiny_problem_file, tiny_result, tiny_problem):
-    refitted = run_fold(load_problem(tiny_problem_file, {"search.refit": "rankboost"}), 2, seed=4)
+    refitted = run_fold(load_problem(tiny_problem_file, {"serve.rankers": "rankboost"}), 2, seed=4)
     train, vali, test = tiny_problem.load_fold(2)
     of_search = {member.features for member in tiny_result.front}
     assert {member.features for member in refitted.front} <= of_search
