@@ -401,9 +401,9 @@ class Verdict(Comparison):
             size = f"{short(-other.difference)}{other._interval_text(other.difference)}"
             fields["rival"] = f"{name} on all features is better by {size}"
         if gain > error:
-            found = f"On validation it is better by {short(gain)} ± {short(error)}"
+            reason = f"On validation it is better by {short(gain)} ± {short(error)}"
             remedy = 'select features for it by serve.rankers = "lambdamart", in Python refit'
-            fields |= {"decision": "other", "other": name, "advice": f"{found}; {remedy}"}
+            fields |= {"decision": "other", "other": name, "advice": f"{reason}; {remedy}"}
         return self.model_copy(update=fields)
 
     def with_chance(self, other: Self) -> Self:

@@ -21,7 +21,7 @@ from helpers import logs, pages
 from helpers.pages import blocks
 
 from moerank.data import make_planted
-from moerank.mofsrank import estimator
+from moerank.mofsrank import staged_search
 from moerank.rankers import lambda_mart
 from moerank.rankers.base import Ranker
 from moerank.runs import sources
@@ -61,7 +61,7 @@ def small_searches(monkeypatch):
     """
     from pymoo import optimize
 
-    arguments, minimize = estimator.search_arguments, optimize.minimize
+    arguments, minimize = staged_search.search_arguments, optimize.minimize
     boosted, read = lambda_mart.boosted_trees, sources.MadeData.read
 
     def few(name, stage, algorithm):
@@ -97,7 +97,7 @@ def small_searches(monkeypatch):
     for kind in (sources.DigitsData, sources.ShopData):
         monkeypatch.setattr(kind, "read", few_documents)
     monkeypatch.setattr(lambda_mart, "boosted_trees", few_trees)
-    monkeypatch.setattr(estimator, "search_arguments", few)
+    monkeypatch.setattr(staged_search, "search_arguments", few)
     monkeypatch.setattr(optimize, "minimize", few_generations)
 
 

@@ -96,12 +96,9 @@ def run_command(
     is_quiet.set(quiet)
     with interruptible(*([] if resume else ["--resume"])):
         from moerank.cli.progress import compile_kernels
-        from moerank.mofsrank.settings import KINDS
         from moerank.runs.run_folder import run_folds
 
-        settings = options.read_settings(set_ or [])
-        if ranker is not None:
-            settings["serve.rankers"] = KINDS[ranker]
+        settings = options.read_settings(set_ or []) | _serving_settings(ranker)
         task, method = _load(problem, settings, backend, solver)
         folds = options.fold_numbers(fold) or list(range(1, task.n_folds(data) + 1))
         out, folders = _folders(out, _run_name(task, method, solver), folds, seed)
@@ -126,6 +123,13 @@ def run_command(
 
         results = _run_and_draw(run, folders, dask or workers, is_printed=is_printed, table=table)
         _show(results, out, as_json=as_json, trec=trec)
+
+
+def _serving_settings(kind: str | None) -> dict[str, object]:
+    """Return the setting of the rankers of a kind that may serve; none without a kind."""
+    from moerank.mofsrank.settings import SERVERS
+
+    return {} if kind is None else {"serve.rankers": SERVERS[kind]}
 
 
 def _load(

@@ -2,53 +2,43 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pymoo.core.algorithm import Algorithm
-from pymoo.core.duplicate import NoDuplicateElimination
-from pymoo.core.sampling import Sampling
-from pymoo.operators.sampling.rnd import BinaryRandomSampling
 
 from moerank import rankers
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.checks import Parameters, check_room
+from moerank.checks import Parameters
 from moerank.data import RankingData
 from moerank.data.inputs import column_mask
-from moerank.evolution import Archive, Factory, Finished, Memo, SearchResult, make_algorithm, search
-from moerank.identity import digest, identify
+from moerank.evolution import Factory, Finished
+from moerank.identity import identify
 from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import NDCG, Metric, as_metric, check_differing
 from moerank.mofsrank import objectives
-from moerank.mofsrank.dask_slices import Slices
-from moerank.mofsrank.ensemble import Ensemble
 from moerank.mofsrank.feature_selection import FeatureSelection
-from moerank.mofsrank.instance_selection import InstanceSelection, default_unit, spread_along_front
 from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
 from moerank.mofsrank.objectives import Final, Front, Measured, ObjectiveLike
-from moerank.mofsrank.serving import SEARCH, FeatureSets, Serving, find_finalists, probes_of
+from moerank.mofsrank.serving import SEARCH_SOURCE, FeatureSets, Serving, find_finalists, probes_of
 from moerank.mofsrank.settings import (
     PROPOSALS,
     SEARCH_DEFAULTS,
-    STAGES,
     Limits,
     SearchProgress,
     Settings,
     StageArgument,
-    is_sparse,
     listed_settings,
     merged_settings,
     read_proposal,
     read_refit,
 )
-from moerank.mofsrank.stage import Stage
+from moerank.mofsrank.staged_search import StagedSearch
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.lambda_mart import TREES, tree_baseline
 from moerank.rankers.model import Forest
@@ -56,11 +46,9 @@ from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.scikit_learn import check_is_fitted, clone
 from moerank.solvers import read_solver
 from moerank.statistics import LEVEL, level_of_each
-from moerank.training.masks import Unit
 from moerank.verdict import Decision, Verdict, judge, judge_scores
 
 if TYPE_CHECKING:  # slow to load
-    import pandas as pd
     from distributed import Client
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -328,7 +316,8 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             unseen_values = None
             front = front.on_all_columns(data.columns)
             reference = rankers.on_all_columns(reference, data.columns)
-            if isinstance(refit, list) or data.columns.sum() < data.served.sum():
+            uses_more = validation is not None and data.columns.sum() < data.served.sum()
+            if isinstance(refit, list) or uses_more:
                 front, reference, unseen_values = self._serve(front, data, validation)
             elif refit is not None:
                 front, reference = self._refit_members(refit, front, data, validation)
@@ -422,15 +411,15 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         )
 
     def _settled_kind(
-        self, given: rankers.AnyRanker | str, train: RankingData, validation: RankingData
+        self, kind: rankers.AnyRanker | str, train: RankingData, validation: RankingData
     ) -> Any:
         """Return a ranker with the parameters of the backend if it is of its kind, tuned otherwise.
 
         Parameters that a text gives stay as they are.
         """
-        ranker = read_refit(given, self.random_state_)
-        fixed = read_solver(given)[1] if isinstance(given, str) else {}
-        if not (self.tune or isinstance(given, str)):
+        ranker = read_refit(kind, self.random_state_)
+        fixed = read_solver(kind)[1] if isinstance(kind, str) else {}
+        if not (self.tune or isinstance(kind, str)):
             return ranker
         if type(ranker) is type(self.backend_):
             return clone(self.backend_).set_params(**fixed)
@@ -454,7 +443,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             workers=settings.workers,
         )
         searched = front.feature_mask[:, data.served]
-        parts = [FeatureSets(searched, front.F, (SEARCH,) * len(front.F))]
+        parts = [FeatureSets(searched, front.F, (SEARCH_SOURCE,) * len(front.F))]
         proposals = self._settings.proposals
         for number, name in enumerate(proposals):
             self._report("proposals", number / len(proposals), number)
@@ -589,9 +578,10 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         if unseen_values is None:
             member = objectives.choose_member(rule, sizes, quality, values[part].members)
         else:
-            few = find_finalists(sizes, quality)
-            unseen = unseen_values(front.feature_mask[few])
-            member = few[objectives.choose_member(rule, sizes[few], unseen.mean(axis=0), unseen)]
+            members = find_finalists(sizes, quality)
+            unseen = unseen_values(front.feature_mask[members])
+            finalist = objectives.choose_member(rule, sizes[members], unseen.mean(axis=0), unseen)
+            member = int(members[finalist])
         if "validation" not in values:
             return member, "none", ""
         decision, advice = objectives.decide(
@@ -717,195 +707,3 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         values = self._scored_by.per_query(validation, np.column_stack(scores))
         gains = validation.weighted(values) @ [1.0, -1.0]
         return verdict.with_rival(against(trees.predict(data)), TREES, gains)
-
-
-@dataclass
-class StagedSearch:
-    """The searches of the stages, on the same data with the same settings.
-
-    In the settings the backend is tuned, the seed is drawn, and included features are named. `table` has all features.
-    `instance_unit`, `fronts` and `history` are as in `MOFSRank`.
-    """
-
-    train: RankingData
-    settings: Settings
-    table: RankingData
-    instance_unit: Unit | None = None
-    fronts: dict[str, Matrix] = field(default_factory=dict)
-    history: dict[str, pd.DataFrame] = field(default_factory=dict)
-
-    def select_instances(self) -> Mask:
-        """Run the first stage, and return the instance subsets (n_subsets, n_units) for the second."""
-        backend, settings = self.settings.backend, self.settings.instance_selection
-        assert settings is not None
-        unit = default_unit(self.train)
-        judge_of_instances = getattr(backend, "judge_of_instances", None)
-        if settings.unit != "auto":
-            unit = settings.unit
-        elif judge_of_instances is not None:
-            unit = "query"
-        if judge_of_instances is not None:
-            backend = judge_of_instances(self.train, unit)
-        self.instance_unit = unit
-        stage = InstanceSelection(
-            self.train,
-            backend,
-            self.settings.metric,
-            settings,
-            unit=unit,
-            workers=self.settings.workers,
-        )
-        archive = self._search("instance_selection", stage)
-        return spread_along_front(
-            archive.X, archive.F, settings.max_subsets, include_all=settings.include_all
-        )
-
-    def select_features(self, pair_masks: Mask | None) -> Front:
-        """Run the second stage, and return its front; without masks all rankers train on all pairs."""
-        settings = self.settings
-        stage = FeatureSelection(
-            self.train,
-            settings.backend,
-            settings.metric,
-            pair_masks,
-            settings.feature_selection,
-            unit=self.instance_unit or "pair",
-            objectives=settings.objectives,
-            limits=settings.limits,
-            adaptive=settings.adaptive_mutation and not is_sparse(settings.algorithm),
-            table=self.table,
-            workers=settings.workers,
-        )
-        archive = self._search("feature_selection", stage)
-        population, subsets, _ = stage.most_accurate(archive.X)
-        trained_on = None if pair_masks is None else subsets[:, None] == np.arange(len(pair_masks))
-        return Front(archive.F, stage.feature_mask(archive.X), population, trained_on)
-
-    def combine(self, front: Front) -> Front:
-        """Run the third stage on the members of a front, and return its front."""
-        settings = self.settings
-        assert settings.ensemble is not None
-        stage = Ensemble(
-            self.train,
-            rankers.require_sums(front.population, settings.backend),
-            settings.metric,
-            settings.ensemble,
-            objectives=settings.objectives,
-            limits=settings.limits,
-            by_group=settings.feature_selection.by_group,
-            backend=settings.backend,
-            table=self.table,
-            workers=settings.workers,
-        )
-        archive = Archive()
-        if settings.ensemble.keep_members:
-            archive.add(stage.members(), stage.evaluate(stage.members()))
-        archive = self._search("ensemble", stage, archive=archive)
-        X = archive.X
-        trained_on = None if front.trained_on is None else stage.summed(X) @ front.trained_on
-        return Front(archive.F, stage.feature_mask(X), stage.combined(X), trained_on)
-
-    def _search(self, name: str, stage: Stage, *, archive: Archive | None = None) -> Archive:
-        """Search a stage; return the non-dominated individuals of all evaluations and of the given archive."""
-        settings = self.settings
-        algorithm, termination = search_arguments(name, stage, settings.algorithm)
-        sequence = np.random.SeedSequence(settings.random_state, spawn_key=(STAGES.index(name),))
-        if settings.client is not None:
-            stage.slices = Slices(settings.client, stage)
-        memo = None
-        if settings.memo is not None:
-            configuration = {
-                "stage": name,
-                "data": digest(self.train),
-                **settings.configuration(),
-                "backend": identify(stage.backend, "backend"),
-            }
-            memo = Memo(f"{settings.memo}.{name}", configuration)
-            if not settings.resume:
-                memo.path.unlink(missing_ok=True)
-        result = search(
-            stage,
-            algorithm,
-            termination,
-            seed=int(sequence.generate_state(1)[0]),
-            archive=archive,
-            memo=memo,
-            progress=None if settings.progress is None else partial(settings.progress, name),
-            verbose=settings.verbose,
-        )
-        if not (stage.repairs or stage.keeps_limits(result.archive.X).all()):
-            raise ValueError(
-                f"{name}: without repair no string of the search kept the limits; "
-                "leave repair=False out"
-            )
-        self.fronts[name] = result.archive.F
-        history = self.history[name] = _history(result, stage, self.table)
-        n_eval, seconds, hypervolume = history[["n_eval", "seconds", "hypervolume"]].iloc[-1]
-        logging.getLogger("moerank").info(
-            "%s: %d evaluations in %.1f s, %d members, hypervolume %.4f",
-            *(name, n_eval, seconds, len(result.archive.F), hypervolume),
-        )
-        return result.archive
-
-
-def search_arguments(name: str, stage: Stage, algorithm: str | Factory) -> tuple[Algorithm, object]:
-    """Return a fresh pymoo algorithm for a stage, and its termination.
-
-    Sparse searches are for feature strings; NSGA-II takes their place in the other stages. Raises a ValueError that
-    names the stage if the population does not fit in memory.
-    """
-    settings = stage.settings
-    population = settings.population
-    what = f"{name}: a population of {population:,} strings of {stage.n_var:,}"
-    # Besides its entries a string takes about 1,000 bytes: objectives, digests and the values that are looked up.
-    check_room(what, population * (stage.n_var + 1000))
-    operators = stage.operators()
-    if is_sparse(algorithm):
-        if isinstance(stage, FeatureSelection):
-            del operators["sampling"]  # the search draws its own strings
-        else:
-            algorithm = "nsga2"
-    if not settings.eliminate_duplicates:
-        operators["eliminate_duplicates"] = NoDuplicateElimination()
-    if not settings.repair:
-        operators.pop("repair", None)
-        stage.repairs = False
-    initial = settings.initial
-    if isinstance(initial, str):
-        if initial != "random" or stage.vtype is not bool:
-            raise ValueError(
-                f'{name}: initial must be an array, a pymoo Sampling or, for bits, "random"'
-            )
-        initial = BinaryRandomSampling()
-    elif initial is not None and not isinstance(initial, Sampling):
-        initial = np.asarray(initial)
-        if initial.shape[1:] != (stage.n_var,) or not len(initial):
-            raise ValueError(
-                f"{name}: initial must have shape (n_individuals, {stage.n_var}), "
-                f"not {initial.shape}"
-            )
-        if stage.vtype is bool and not np.isin(initial, (0, 1)).all():
-            raise ValueError(
-                f"{name}: initial must hold bits. Give True or False for each entry of a string"
-            )
-        initial = initial.astype(stage.vtype or np.float64)
-    if initial is not None:  # the repair brings it within the limits of the stage
-        operators["sampling"] = initial
-    end: object = settings.termination or ("n_gen", settings.generations)
-    if settings.termination is None and str(algorithm).partition("[")[0] == "staircase":
-        # Its generations differ in size, so it ends after as many evaluations as other searches take.
-        end = "n_eval", population * settings.generations
-    return make_algorithm(algorithm, population, operators, stage.n_obj), end
-
-
-def _history(result: SearchResult, stage: Stage, table: RankingData) -> pd.DataFrame:
-    """Return the table of generations, see `MOFSRank.history_`."""
-    import pandas as pd
-
-    # The box of all features, whatever the strings are, so that stages and solvers can be compared.
-    box = [objectives.bounds_of(entry, table, table.n_features) for entry in stage.objectives]
-    lower, upper = np.array(box, np.float64).T
-    history = pd.DataFrame([vars(generation) for generation in result.history])
-    history = history.drop(columns="front")
-    history.insert(3, "hypervolume", result.hypervolume(upper) / np.prod(upper - lower))
-    return history.rename(columns={"n_gen": "generation", "elapsed": "seconds"})

@@ -26,18 +26,18 @@ from moerank.rankers.adapter import train_on_subsets
 from moerank.rankers.selection import nested_masks
 
 # Sizes of the proposed sets.
-SIZES = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20])
+PROPOSED_SIZES = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20])
 
 # Largest sizes of the classes, each of which sends its best member to the final.
-CLASSES = np.array([2, 3, 5, 8, 12])
+SIZE_CLASSES = np.array([2, 3, 5, 8, 12])
 
 # Number of features of the proposed sets on which kinds of rankers are compared.
 N_PROBED = 10
 
-SEARCH = "search"
+SEARCH_SOURCE = "search"
 """The source of the members of the front of the search."""
 
-N_FOLDS = 3
+N_PARTS = 3
 
 FOLD_STREAM = 0x666F6C64  # key of the random stream that deals the queries to folds
 
@@ -52,8 +52,8 @@ class FeatureSets:
 
     @classmethod
     def of_order(cls, order: Integers, stage: FeatureSelection, source: str) -> FeatureSets:
-        """Return the first features of an order, in sets of `SIZES` that keep the limits of a stage."""
-        strings, sizes = stage.strings, np.unique(np.minimum(SIZES, len(order)))
+        """Return the first features of an order, in sets of `PROPOSED_SIZES` that keep the limits of a stage."""
+        strings, sizes = stage.strings, np.unique(np.minimum(PROPOSED_SIZES, len(order)))
         masks = nested_masks(order, stage.train.n_features, sizes) & strings.allowed
         X = strings.bits(masks) | strings.included_bits
         X = X[strings.keeps_limits(X) & X.any(axis=1)]
@@ -90,20 +90,20 @@ class CrossValidation:
         has_pairs = data.label_runs.n_pairs_of[order] > 0
         folds = np.empty(data.n_queries, np.int64)
         folds[np.concatenate((order[has_pairs], order[~has_pairs]))] = (
-            np.arange(data.n_queries) % N_FOLDS
+            np.arange(data.n_queries) % N_PARTS
         )
         return cls(data, folds, metric, workers)
 
     @property
     def suffices(self) -> bool:
         """Whether every fold leaves queries with preference pairs for training."""
-        return int(np.count_nonzero(self.data.label_runs.n_pairs_of)) >= N_FOLDS
+        return int(np.count_nonzero(self.data.label_runs.n_pairs_of)) >= N_PARTS
 
     def values(self, ranker: Any, feature_mask: Mask) -> Matrix:
         """Return the metric, weighted, of the ranker on each set, shape (n_queries, n_sets)."""
         values = np.empty((self.data.n_queries, len(feature_mask)))
         fold_of = np.repeat(self.folds, np.diff(self.data.offsets))
-        for fold in range(N_FOLDS):
+        for fold in range(N_PARTS):
             train = self.data.with_rows(np.flatnonzero(fold_of != fold))
             held_out = self.data.with_rows(np.flatnonzero(fold_of == fold))
             trained = train_on_subsets(ranker, train, feature_mask, workers=self.workers)
@@ -186,8 +186,8 @@ def probes_of(sets: FeatureSets) -> Mask:
     source_of = np.array(sets.sources)
     rows = []
     for source in dict.fromkeys(sets.sources):
-        members = np.flatnonzero((source_of == source) & (sizes <= SIZES[-1]))
-        if source == SEARCH:
+        members = np.flatnonzero((source_of == source) & (sizes <= PROPOSED_SIZES[-1]))
+        if source == SEARCH_SOURCE:
             rows += members[np.argsort(sizes[members], kind="stable")[-2:]].tolist()
         elif len(members):
             rows.append(members[np.argmin(np.abs(sizes[members] - N_PROBED))])
@@ -196,8 +196,8 @@ def probes_of(sets: FeatureSets) -> Mask:
 
 
 def find_finalists(sizes: Integers, means: Vector) -> Integers:
-    """Return the members with the best mean metric in each of the `CLASSES` of sizes, ascending."""
-    class_of = np.searchsorted(CLASSES, sizes)
+    """Return the members with the best mean metric in each of the `SIZE_CLASSES` of sizes, ascending."""
+    class_of = np.searchsorted(SIZE_CLASSES, sizes)
     best = []
     for number in np.unique(class_of):
         members = np.flatnonzero(class_of == number)

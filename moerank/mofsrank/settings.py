@@ -348,7 +348,7 @@ PROPOSALS = (
 )
 """Solvers whose orders of the features propose sets to the rankers that serve."""
 
-KINDS = {
+SERVERS = {
     "linear": ["rankrls"],
     "additive": ["additive", "additive[interactions=8]"],
     "trees": ["lambdamart[n_trees=300,n_leaves=15,min_leaf=20,patience=50]"],
@@ -499,13 +499,13 @@ def read_refit(value: object, random_state: int = 0) -> Any:
 def read_proposal(name: str, tuning: Metric, random_state: int) -> Any:
     """Return a solver that orders features, for an entry of the argument `proposals` of `MOFSRank`.
 
-    Its default parameters are those of a quick proposal: its own ranker is trained on one feature only.
+    Its own ranker, which nobody uses, is trained on one feature.
     """
     name, parameters = read_solver(name)
-    solver = make_solver(name, **{"n_features_to_select": 1, **parameters})
-    defaults = {"tuning": tuning, "random_state": random_state}
-    known = solver.get_params(deep=False)
-    return solver.set_params(**{k: v for k, v in defaults.items() if known.get(k, 0) is None})
+    solver = make_solver(name, **parameters)
+    settings = {"n_features_to_select": 1, "tuning": tuning, "random_state": random_state}
+    free = solver.get_params(deep=False).keys() - parameters.keys()
+    return solver.set_params(**{key: settings[key] for key in settings.keys() & free})
 
 
 def listed_settings(parameters: Mapping[str, object]) -> dict[str, object]:

@@ -583,6 +583,6 @@ def verdict_on_test(
             margin=margin,
             tail=verdict.tail,
         )
-        on_validation = [member.per_query["validation"][metric.name] for member in (best, trees)]
-        verdict = verdict.with_rival(rival, TREES, np.diff(on_validation, axis=0)[0])
+        values = [member.per_query["validation"][metric.name] for member in (best, trees)]
+        verdict = verdict.with_rival(rival, TREES, np.diff(values, axis=0)[0])
     return verdict
