@@ -457,9 +457,8 @@ def test_validation_chooses_the_number_and_a_search_trains_its_members_again(par
     alone = AdditiveRLS().fit(train)
     assert score > MAP().score(validation, alone.predict(validation.X)) + 0.1
     budget = {"population": 8, "generations": 2}
-    solver = MOFSRank(
-        clone(alone), refit=ranker, tune=False, ensemble=False, feature_selection=budget, random_state=0, workers=2
-    ).fit(train, validation=validation)
+    settings = {"tune": False, "ensemble": False, "feature_selection": budget, "random_state": 0, "workers": 2}
+    solver = MOFSRank(clone(alone), MAP(), refit=ranker, **settings).fit(train, validation=validation)
     features = solver.support_
     again = clone(ranker).fit(train.with_features(features), validation=validation.with_features(features))
     np.testing.assert_array_equal(solver.predict(train.X), again.predict(train.X[:, features]))

@@ -217,7 +217,8 @@ def test_a_verdict_in_python_says_what_that_of_a_run_says():
         train, validation, test = problem.load_fold(1)
         assert held[-1].verdict(test, train=train, validation=validation) == result.verdict
         alone = held[-1].verdict(test)
-        assert alone == result.verdict.model_copy(update={"rival": ""})
+        decided = {name: getattr(alone, name) for name in ("decision", "advice")}
+        assert alone == result.verdict.model_copy(update={"rival": "", "other": "", **decided})
 
 
 def test_a_run_says_weighted_means():
