@@ -458,8 +458,7 @@ def test_validation_chooses_the_number_and_a_search_trains_its_members_again(par
     assert score > MAP().score(validation, alone.predict(validation.X)) + 0.1
     budget = {"population": 8, "generations": 2}
     settings = {"tune": False, "ensemble": False, "feature_selection": budget, "random_state": 0, "workers": 2}
-    settings["final"] = "validation"
-    solver = MOFSRank(clone(alone), MAP(), refit=ranker, **settings).fit(train, validation=validation)
+    solver = MOFSRank(clone(alone), refit=ranker, tuning=MAP(), **settings).fit(train, validation=validation)
     features = solver.support_
     again = clone(ranker).fit(train.with_features(features), validation=validation.with_features(features))
     np.testing.assert_array_equal(solver.predict(train.X), again.predict(train.X[:, features]))
