@@ -296,7 +296,7 @@ def test_parameters_may_be_numbers_of_any_kind(name, kind):
     np.testing.assert_array_equal(copied.predict(train), expected.predict(train))
 
 
-@pytest.mark.filterwarnings("ignore:.*scale")
+@pytest.mark.filterwarnings("ignore:.*scale", "ignore:.*also in the training part")
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in SEARCHES])
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 99), st.sampled_from(["none", "query", "minmax", "standard"]), *2 * [st.floats(-300, 300)])
