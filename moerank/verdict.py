@@ -402,7 +402,7 @@ class Verdict(Comparison):
             fields["rival"] = f"{name} on all features is better by {size}"
         if gain > error:
             reason = f"On validation it is better by {short(gain)} ± {short(error)}"
-            remedy = 'select features for it by serve.rankers = "lambdamart", in Python refit'
+            remedy = 'to select features for it, set rankers = "lambdamart" under [serve]'
             fields |= {"decision": "other", "other": name, "advice": f"{reason}; {remedy}"}
         return self.model_copy(update=fields)
 
