@@ -234,7 +234,7 @@ def test_the_pages_show_what_one_run_prints_and_stores(problem, pages, command, 
     result = Result.from_json(Path(f"results/{problem}-fold1-seed0/result.json").read_text(encoding="utf-8"))
     sentence = result.verdict.sentence
     for page in pages:
-        (output,) = [block.text for block in blocks(PAGES[page]) if " FEATURES. " in block.text]
+        (output,) = [block.text for block in blocks(PAGES[page]) if " FEATURES" in block.text]
         assert_close(re.sub("^.* of CPU time$", "", output, flags=re.MULTILINE), printed)
     if problem == "shop":
         picture = (PROJECT / "docs/start/picture.svg").read_text(encoding="utf-8")
