@@ -602,7 +602,7 @@ def make_metric(name: Any, **conventions: str) -> Metric:
     Examples
     --------
     >>> make_metric("ndcg@10"), make_metric("P@5").name
-    (NDCG(k=10, gain='exp2', convention='usual', discount=None, short_queries=None), 'P@5')
+    (NDCG(k=10, gain='exp2', convention='usual', discount=None, short_queries=None, ties='mean'), 'P@5')
     >>> make_metric(NDCG(10, gain="linear", convention="letor").name).name
     'NDCG@10 (gain=linear, letor)'
     """
@@ -647,7 +647,7 @@ def as_metric(
     Anything else is a ValueError that names the argument.
 
     >>> as_metric("map"), as_metric(Precision(5)).name, as_metric(None, NDCG(10)).name
-    (MAP(), 'P@5', 'NDCG@10')
+    (MAP(ties='mean'), 'P@5', 'NDCG@10')
     """
     if value is None and default is not None:
         return default

@@ -377,6 +377,20 @@ def split(text: str) -> list[str]:
     return [part.strip() for part in [*parts, text[start:]] if part.strip()]
 
 
+SERVERS = {
+    "linear": ["rankrls"],
+    "additive": ["additive", "additive[interactions=8]"],
+    "trees": ["lambdamart[n_trees=300,n_leaves=15,min_leaf=20,patience=50]"],
+}
+"""The rankers that can serve, by what an engine must be able to score."""
+
+PROPOSALS = (
+    "lambdamart-gain[n_leaves=15,min_leaf=20]",
+    "lambdamart-rfe[n_leaves=15,min_leaf=20,n_trees=80]",
+    "lambdamart-permutation[n_leaves=15,min_leaf=20]",
+)
+"""Solvers whose orders of the features propose sets to the rankers that serve."""
+
 BREIMAN = ("Breiman: Random forests. Machine Learning", 2001)
 CAO = (
     "Cao, Qin, Liu, Tsai, Li: Learning to rank: from pairwise approach to listwise approach. ICML",

@@ -208,10 +208,11 @@ def test_tuning_is_by_validation_map_over_the_grid(fold):
     train, vali, _ = fold
     solver = fitted(fold)
     values = []
-    for entry in RankRLS().default_grid(train):
+    grid = [entry for entry in RankRLS().default_grid(train) if entry["target"] == solver.backend_.target]
+    for entry in grid:
         ranker = RankRLS(**entry).fit(train.X, train.y, qid=train.qid)
         values.append(MAP().score(vali, ranker.predict(vali.X)))
-    best = RankRLS().default_grid(train)[int(np.argmax(values))]
+    best = grid[int(np.argmax(values))]
     assert solver.backend_.alpha == pytest.approx(best["alpha"], rel=1e-12)
     assert fitted(fold, backend=RankRLS(0.3), tune=False).backend_.alpha == 0.3
 
@@ -327,7 +328,7 @@ def test_resuming_after_an_interrupt_gives_the_same_bits(fold, tmp_path):
 def test_each_reading_of_the_adaptive_mutation_reaches_the_search(fold):
     readings = {"form": "convex", "decay": "linear", "importance": "scaled", "redundancy": "mean"}
     alone = {"instance_selection": False, "ensemble": False}
-    with patch("moerank.mofsrank.estimator.FeatureSelection", side_effect=FeatureSelection) as made:
+    with patch("moerank.mofsrank.staged_search.FeatureSelection", side_effect=FeatureSelection) as made:
         fitted(fold, **alone, feature_selection=BUDGET | readings)
     assert readings.items() <= dict(made.call_args.args[4]).items()
 

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from moerank.checks import check_choice
 from moerank.cli import options
 from moerank.cli.messages import command_line, interruptible, is_quiet, reading, remark, say
 from moerank.figures import RUN_FIGURES
-from moerank.solvers import find_backend, solver_entry
+from moerank.solvers import SERVERS, find_backend, solver_entry
 
 if TYPE_CHECKING:
     from moerank.runs.problem import Problem
@@ -33,7 +34,7 @@ def run_command(
     fold: str = "1",
     solver: options.SolverName = None,
     backend: str | None = None,
-    ranker: Literal["linear", "additive", "trees"] | None = None,
+    ranker: str | None = None,
     set_: options.Settings = None,
     seed: options.Seed = 0,
     workers: options.Workers = options.N_PROCESSORS,
@@ -69,7 +70,8 @@ def run_command(
     backend
         Ranker that evaluates feature subsets; by default that of the problem.
     ranker
-        Rankers that may serve; by default those of the problem.
+        Rankers that may serve, linear, additive or trees; by default those
+        of the problem.
     out
         Folder for the results; by default results/PROBLEM-foldF-seedS.
     resume
@@ -127,9 +129,10 @@ def run_command(
 
 def _serving_settings(kind: str | None) -> dict[str, object]:
     """Return the setting of the rankers of a kind that may serve; none without a kind."""
-    from moerank.mofsrank.settings import SERVERS
-
-    return {} if kind is None else {"serve.rankers": SERVERS[kind]}
+    if kind is None:
+        return {}
+    check_choice(SERVERS, ranker=kind)
+    return {"serve.rankers": SERVERS[kind]}
 
 
 def _load(

@@ -27,7 +27,6 @@ from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
 from moerank.mofsrank.objectives import Final, Front, Measured, ObjectiveLike
 from moerank.mofsrank.serving import SEARCH_SOURCE, FeatureSets, Serving, find_finalists, probes_of
 from moerank.mofsrank.settings import (
-    PROPOSALS,
     SEARCH_DEFAULTS,
     Limits,
     SearchProgress,
@@ -44,7 +43,7 @@ from moerank.rankers.lambda_mart import TREES, tree_baseline
 from moerank.rankers.model import Forest
 from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.scikit_learn import check_is_fitted, clone
-from moerank.solvers import read_solver
+from moerank.solvers import PROPOSALS, read_solver
 from moerank.statistics import LEVEL, level_of_each
 from moerank.verdict import Decision, Verdict, judge, judge_scores
 

@@ -30,7 +30,7 @@ from moerank.metrics import NDCG, Metric, as_metric
 from moerank.mofsrank.objectives import FRONT, Final, read_objectives
 from moerank.rankers import FitnessBackend, as_backend
 from moerank.scikit_learn import clone
-from moerank.solvers import make_solver, read_solver, solver_entry, solvers
+from moerank.solvers import PROPOSALS, make_solver, read_solver, solver_entry, solvers
 from moerank.verdict import MARGIN
 
 StageArgument: TypeAlias = bool | Mapping[str, object]
@@ -340,20 +340,6 @@ class SearchSettings(Section):
 
 
 SEARCH_DEFAULTS = SearchSettings()
-
-PROPOSALS = (
-    "lambdamart-gain[n_leaves=15,min_leaf=20]",
-    "lambdamart-rfe[n_leaves=15,min_leaf=20,n_trees=80]",
-    "lambdamart-permutation[n_leaves=15,min_leaf=20]",
-)
-"""Solvers whose orders of the features propose sets to the rankers that serve."""
-
-SERVERS = {
-    "linear": ["rankrls"],
-    "additive": ["additive", "additive[interactions=8]"],
-    "trees": ["lambdamart[n_trees=300,n_leaves=15,min_leaf=20,patience=50]"],
-}
-"""The rankers that can serve, by what an engine must be able to score."""
 
 Refit = Annotated[
     object, _checked_by(lambda value: read_refit(value), str | list[str] | None), AsJson

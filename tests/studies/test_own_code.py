@@ -45,7 +45,8 @@ source = "planted"
 n_queries = 10
 [search]
 objectives = ["features", "error", "own_methods:Even"]
-refit = "own_methods:Centroids"
+[serve]
+rankers = "own_methods:Centroids"
 """
 
 SEARCH = "mofsrank[instance_selection=false]"
