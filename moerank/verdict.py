@@ -49,6 +49,9 @@ class Comparison(BaseModel):
     ----------
     differences : tuple of float
         Metric of the first ranker minus that of the second one, for each query, times its weight.
+    n_queries : int
+        All queries of the part; the uninformative ones have no difference.
+    part : {"test", "validation", "new"}
     weights : tuple of float or None
         The weights of the queries, with the mean 1; None if all are equal.
     tail : Tail
