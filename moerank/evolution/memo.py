@@ -17,8 +17,10 @@ from collections import UserDict
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from importlib.metadata import version
+from io import FileIO
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import finalize
 
 import numpy as np
 from pymoo.core.algorithm import Algorithm
@@ -38,10 +40,14 @@ Record = TypeVar("Record")
 
 
 class Records:
-    """Base of memos: a file of records at `path`, with the errors that `Memo` names."""
+    """Base of memos: a file of records at `path`, with the errors that `Memo` names.
+
+    The file is held open: who removes it, to begin anew, does not get further records of this memo.
+    """
 
     path: Path
     _key: bytes
+    _file: FileIO | None = None
 
     def _open(self, configuration: Json, parse: Callable[[Any], Record]) -> list[Record]:
         """Return the parsed records; begin the file if there is none, and cut off an incomplete line."""
@@ -69,8 +75,8 @@ class Records:
                         records.append(self._parsed(line, name, end, parse))
                     end += len(line)
             os.truncate(self.path, end)
-        if end == 0:
-            self._write(header)
+        self._file = None
+        self._write(b"" if end else header)
         return records
 
     def _append(self, record: object) -> None:
@@ -116,8 +122,15 @@ class Records:
         )
 
     def _write(self, line: bytes) -> None:
-        with writing(self.path), self.path.open("ab") as file:
-            file.write(line)
+        with writing(self.path):
+            if self._file is None:
+                self._file = FileIO(self.path, "ab")
+                finalize(self, self._file.close)
+            while line:  # a full disk takes a part
+                line = line[self._file.write(line) :]
+
+    def __getstate__(self) -> Json:
+        return vars(self) | {"_file": None}
 
 
 class ArrayEvaluator(Evaluator):

@@ -1,8 +1,10 @@
 """What stands in a memo, what is cut off, and what is refused."""
 
 import ast
+import copy
 import json
 import os
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ from pymoo.optimize import minimize
 
 import moerank
 from moerank.evolution import Archive, Memo, search
+from moerank.evolution.memo import Finished
 
 GENERATIONS = 12
 
@@ -242,6 +245,27 @@ def test_a_full_disk_is_named_and_what_was_written_stays(small_disk, nsga2):
     resumed = searched(path, nsga2, problem := Counting())
     assert_same_result(resumed, search(WeighedBits(), nsga2, GENERATIONS, seed=3))
     assert problem.calls < GENERATIONS
+
+
+def test_who_removes_a_memo_gets_no_record_of_its_writer(path, nsga2):
+    memo, problem = Memo(path, CONFIGURATION), Counting()
+    nsga2.setup(problem, ("n_gen", 6), seed=3, evaluator=memo)
+    nsga2.next()
+    path.unlink()
+    nsga2.next()
+    assert not path.exists()
+    other = Finished(path, {"another": "search"}, resume=False)
+    other["first"] = 1
+    nsga2.next()
+    assert dict(Finished(path, {"another": "search"}, resume=True)) == {"first": 1}
+
+
+def test_a_copy_of_a_memo_writes_to_the_same_file(path):
+    memo = Finished(path, CONFIGURATION, resume=False)
+    memo["first"] = 1
+    for number, copied in enumerate((copy.deepcopy(memo), pickle.loads(pickle.dumps(memo)))):
+        copied[f"copy {number}"] = 2
+    assert dict(Finished(path, CONFIGURATION, resume=True)) == {"first": 1, "copy 0": 2, "copy 1": 2}
 
 
 def test_nothing_in_the_package_can_read_a_pickle_but_the_cache_of_kernels():
