@@ -48,8 +48,11 @@ def compile_command() -> None:
     all cluster workers with the same kind of processor can use it.
     """
     from moerank.cli.progress import compile_kernels
+    from moerank.kernels.compiled import GROUPS, missing
 
     compile_kernels()
+    if missing(GROUPS):
+        raise OSError("no folder keeps the compiled kernels; set NUMBA_CACHE_DIR to one of yours")
     typer.echo("The kernels are compiled.")
 
 

@@ -3,6 +3,7 @@
 import atexit
 import io
 import os
+import select
 import shlex
 import signal
 import sys
@@ -74,11 +75,18 @@ def one_line_errors() -> Iterator[None]:
     """Print errors that a user can mend as one line on standard error, and exit with code 2."""
     try:
         yield
-    except BrokenPipeError:  # such as | head, after which click ends the command silently
-        raise
     except (OSError, ValueError, ImportError) as error:
+        if isinstance(error, BrokenPipeError) and _output_is_closed():
+            raise  # after | head click ends the command silently
         notice(f"error: {_sentence(error)}")
         raise typer.Exit(2) from None
+
+
+def _output_is_closed() -> bool:
+    """Return whether nobody reads the standard output."""
+    poll = select.poll()
+    poll.register(1, 0)
+    return bool(poll.poll(0))
 
 
 def _sentence(error: Exception) -> str:

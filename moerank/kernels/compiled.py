@@ -27,7 +27,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor, as_completed
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import cache
 from hashlib import blake2b
 from importlib import import_module
@@ -139,9 +139,13 @@ def _folders() -> list[Path]:
     """
     installation = blake2b(f"{HERE} {sys.version}".encode(), digest_size=8).hexdigest()
     name = f"kernels-{installation}"
-    # Windows has no user ids, but a folder for temporary files for each user.
-    temporary = Path(tempfile.gettempdir(), f"moerank-{getattr(os, 'geteuid', int)()}")
-    parents = [HERE / "__pycache__", user_cache_path("moerank"), temporary]
+    parents = [HERE / "__pycache__"]
+    with suppress(RuntimeError):  # of a user without a home
+        parents.append(user_cache_path("moerank"))
+    with suppress(OSError):  # of a system without a folder for temporary files
+        # Windows has no user ids, but such a folder for each user.
+        user = getattr(os, "geteuid", int)()
+        parents.append(Path(tempfile.gettempdir(), f"moerank-{user}"))
     if numba.config.CACHE_DIR:
         parents.insert(0, Path(numba.config.CACHE_DIR))
     private: list[Path] = []
@@ -189,29 +193,30 @@ def compile_ahead(
         float
     ),
 ) -> None:
-    """Compile the kernels of some of `GROUPS` that are not on disk, the slowest one first.
+    """Compile the kernels of some of `GROUPS` that are not on disk, the slowest one first, if they can be kept.
 
     `progress` returns a context manager, which is entered only if there is work; its value is called with the finished
     share.
     """
     entries = missing(groups)
-    if not entries:
+    if not entries or not any(os.access(folder, os.W_OK) for folder in _folders()):
         return
     from loky import ProcessPoolExecutor
 
-    pool = ProcessPoolExecutor(n_processes, initializer=end_with, initargs=(os.getpid(),))
-    try:
-        # Where no process can be started, each kernel is compiled when it is called.
-        with suppress(OSError, BrokenExecutor), progress() as report:
+    with progress() as report:
+        with suppress(OSError, BrokenExecutor), ExitStack() as stack:
+            pool = ProcessPoolExecutor(n_processes, initializer=end_with, initargs=(os.getpid(),))
+            stack.callback(pool.shutdown, kill_workers=True)
             costs = {
                 pool.submit(_compile, name, types): seconds for name, types, seconds in entries
             }
             for _ in as_completed(costs):
                 finished = sum(seconds for future, seconds in costs.items() if future.done())
                 report(finished / sum(costs.values()))
-    finally:
-        with suppress(OSError):
-            pool.shutdown(kill_workers=True)
+        entries = missing(groups)  # where no process can be started
+        for number, (name, types, _) in enumerate(entries, start=1):
+            _compile(name, types)
+            report(number / len(entries))
 
 
 def missing(groups: Iterable[str]) -> list[Entry]:

@@ -243,14 +243,18 @@ def processes(n_processes: int) -> Iterator[Crew]:
     busy: dict[Future[Outcome], ProcessPoolExecutor] = {}
 
     def submit(function: Callable[..., Outcome], *arguments: object) -> Future[Outcome]:
-        if idle:
-            pool = idle.pop()
-        else:
-            pool = ProcessPoolExecutor(
-                1, initializer=end_with, initargs=(os.getpid(),), env=ONE_THREAD
-            )
-        with _without_interrupts():
-            future = pool.submit(function, *arguments)
+        try:
+            if idle:
+                pool = idle.pop()
+            else:
+                pool = ProcessPoolExecutor(
+                    1, initializer=end_with, initargs=(os.getpid(),), env=ONE_THREAD
+                )
+            with _without_interrupts():
+                future = pool.submit(function, *arguments)
+        except OSError as error:
+            reason = error.strerror or error
+            raise OSError(f"cannot start a process: {reason}; use 1 worker") from None
         busy[future] = pool
         return future
 

@@ -67,6 +67,27 @@ def test_a_command_whose_reader_has_gone_says_nothing(tmp_path, words):
     assert (run.returncode, b"error" in run.stderr) == (1, False)
 
 
+def test_a_broken_pipe_of_the_command_itself_is_said(tmp_path):
+    """As from a process that cannot start, whose parent finds nobody at the other end."""
+    (tmp_path / "shop.csv").write_text("query,label,price\n1,0,2\n1,1,3\n")
+    code = (
+        "import moerank.data.read.table as table; from moerank.cli.app import main\n"
+        "def fail(*_, **__): raise BrokenPipeError(32, 'Broken pipe')\n"
+        "table.load_table = fail; main()"
+    )
+    words = ["data", "describe", "shop.csv"]
+    run = subprocess.run([sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True)
+    assert (run.returncode, run.stdout, run.stderr.splitlines()[-1]) == (2, "", "error: [Errno 32] Broken pipe")
+
+
+def test_kernels_that_nothing_keeps_are_not_said_to_be_compiled(command, monkeypatch):
+    monkeypatch.setattr("moerank.kernels.compiled.missing", lambda groups: [("algebra.dot", "(int64,)", 1.0)])
+    monkeypatch.setattr("moerank.kernels.compiled._folders", list)
+    outcome = command("compile")
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr == "error: no folder keeps the compiled kernels; set NUMBA_CACHE_DIR to one of yours\n"
+
+
 @pytest.mark.parametrize("encoding", ["ascii:surrogateescape", "latin-1", "utf-8"])
 def test_signs_that_the_output_cannot_encode_become_ascii(encoding):
     text, (name, _, _) = "\u2212.1 \u00b1 2 \u03b1", encoding.partition(":")

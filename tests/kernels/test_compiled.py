@@ -266,6 +266,18 @@ def test_folders_are_taken_in_order(package, tmp_path):
         "folder that only you can write to\n"
     )
 
+    homeless = f"""
+import moerank.kernels.compiled as compiled, platformdirs, tempfile
+def fail(*_): raise RuntimeError("could not determine the home directory")
+def nowhere(): raise FileNotFoundError(2, "No usable temporary directory found")
+compiled.user_cache_path, tempfile.gettempdir = fail, nowhere
+compiled.missing = lambda groups: [("outer.outer", "(int64,)", 1.0)]
+compiled.compile_ahead(["front"], 2)  # no other process compiles what cannot be kept
+{OUTER_AS_PROGRAM}
+"""
+    output, errors_of_homeless = start(homeless, **given).communicate()
+    assert (output, errors_of_homeless) == ("2 False False\n", errors)
+
 
 def test_code_that_root_has_put_into_an_image_serves_everybody(package, tmp_path):
     folder, start = package
@@ -380,7 +392,14 @@ assert all(is_on_disk(compiled._kernel(name)) for name, _, _ in entries)
     assert found == "False\n"
 
 
-@pytest.mark.parametrize("how", ["import multiprocessing.spawn as s; s.set_executable('/nowhere/python')", "limit()"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "import multiprocessing.spawn as s; s.set_executable('/nowhere/python')",
+        "limit()",
+        "import loky.backend.resource_tracker as tracker; tracker.register = break_pipe",
+    ],
+)
 def test_kernels_are_compiled_here_where_no_process_can_be_started(package, how):
     _, start = package
     code = f"""
@@ -388,14 +407,15 @@ def limit():
     import os
     def fail(): raise BlockingIOError(11, "Resource temporarily unavailable")
     os.fork = fail
+def break_pipe(*_): raise BrokenPipeError(32, "Broken pipe")
 from moerank.kernels import compiled
 from moerank.kernels.outer import outer
 compiled.missing = lambda groups: [("outer.outer", "(int64,)", 1.0)]
 {how}
 compiled.compile_ahead(["front"], 2)
-print(outer(1))
+print(len(outer.overloads), outer(1))
 """
-    assert start(code).communicate()[0] == "2\n"
+    assert start(code).communicate()[0] == "1 2\n"
 
 
 def test_a_kernel_works_without_optimisation(package, tmp_path):

@@ -193,6 +193,16 @@ def test_included_features_are_not_counted(parts):
     assert result.bound == pytest.approx(4 / (28 * 0.5))
 
 
+def test_where_no_process_can_be_started_the_remedy_is_named(parts, monkeypatch):
+    def fail(*_, **__):
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr("loky.ProcessPoolExecutor", fail)
+    with pytest.raises(OSError, match="cannot start a process: Broken pipe; use 1 worker") as caught:
+        stability(GreedyRankRLS(3), *parts[:2], pairs=1, workers=2)
+    assert not isinstance(caught.value, BrokenPipeError)  # with which click ends a command without a word
+
+
 def test_what_cannot_be_said_is_refused(parts):
     train, vali, _ = parts
     solver = GreedyRankRLS(3)
