@@ -129,7 +129,9 @@ def extended(tmp_path_factory):
 def test_its_recipes_are_as_good_as_the_package(extended):
     extended("-m", "ruff", "check", "moerank")
     extended("-m", "ruff", "format", "--check", "moerank")
-    extended("-m", "mypy", "moerank")
+    # Stubs of libraries for a newer Python have syntax that is an error in the oldest one, for which types are checked.
+    if sys.version_info[:2] == (3, 11):
+        extended("-m", "mypy", "moerank")
     # The tests that are left out start processes; the weight is that of the package without the recipes.
     tests = ["-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider"]
     left_out = ["-k", "not load and not without_statistics and not weight"]
