@@ -298,7 +298,8 @@ def test_no_link_from_a_page_is_dead():
 
 
 def test_the_readme_counts_the_solvers():
-    assert f"[{len(solvers())} solvers]" in PAGES["README.md"]
+    count = re.search(r"\[More than (\d+) solvers\]", PAGES["README.md"])
+    assert int(count[1]) == (len(solvers()) - 1) // 10 * 10
 
 
 def test_the_version_is_the_same_everywhere():
