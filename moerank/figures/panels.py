@@ -342,10 +342,8 @@ def axis_title(objective: str, metric: str) -> str:
     """
     if objective == "error":
         return metric  # figures show it upwards
-    objectives = known_objectives()
-    if objective in objectives:
-        return objectives[objective].title
-    return objective.replace("_", " ").capitalize()
+    words = objective.replace("_", " ").capitalize()  # of one that is not installed here
+    return getattr(known_objectives().get(objective), "title", words)
 
 
 def non_dominated(points: Matrix) -> Integers:
