@@ -124,8 +124,9 @@ def describe_command(
 
     is_problem = what.endswith(".toml") or not Path(what).exists()
     with reading(what):
-        allowed = {"data.overlap": "allow"}
-        problem = with_settings(load_problem(what), allowed) if is_problem else None
+        problem = (
+            with_settings(load_problem(what), {"data.overlap": "allow"}) if is_problem else None
+        )
         parts = _read(Path(what), fold) if problem is None else problem.load_fold(fold, data)
         descriptions = [describe_data(part) for part in parts]
     if as_json:
