@@ -275,6 +275,7 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
         (dict(random_state=-1), "random_state must be at least 0, not -1"),
         (dict(workers=0), "workers must be at least 1, not 0"),
         (dict(tune="no"), "tune must be True or False, not 'no'"),
+        (dict(margin=2), "margin should be less than or equal to 1"),
         (dict(ensemble={"inject": "maybe"}), "ensemble: inject should be a valid boolean"),
         (dict(metric="NDGC@10"), "metric must be a Metric or the name of one: unknown metric 'NDGC@10'"),
         *(

@@ -336,7 +336,7 @@ class SearchSettings(Section):
         tuple[Any, ...], _checked_by(read_objectives, tuple[str, ...]), AsJson
     ] = FRONT
     final: Final = "auto"
-    margin: Annotated[float, pydantic.Field(gt=0)] = MARGIN
+    margin: Annotated[float, pydantic.Field(gt=0, le=1)] = MARGIN
 
 
 SEARCH_DEFAULTS = SearchSettings()

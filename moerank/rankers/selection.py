@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.checks import check_positive, check_room
+from moerank.checks import check_room, check_share
 from moerank.data import RankingData
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import train_on_subsets, varying_for
@@ -76,7 +76,7 @@ class Selection(Ranker):
         '4 of 30 features rank worse; estimated loss .197 NDCG@10 (95 %: .058 to .290) ag'
         """
         check_is_fitted(self, "support_")
-        check_positive(margin=margin)
+        check_share(margin=margin)
         measure = as_metric(metric, NDCG(10))
         fitted = (self.n_features_in_, self.scaling_)
         for data in (train, validation):

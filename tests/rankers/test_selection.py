@@ -65,5 +65,6 @@ def test_raw_test_data_are_scaled_as_in_training(parts):
     for wrong in ((test, train), (test, scaled, test), (test, scaled.with_features(scaled.X[0] == scaled.X[0, 0]))):
         with pytest.raises(ValueError, match="SingleFeatures was fitted to; give those data"):
             solver.verdict(*wrong)
-    with pytest.raises(ValueError, match=r"^margin must"):
-        solver.verdict(test, scaled, margin=0.0)
+    for margin in (0.0, 2):
+        with pytest.raises(ValueError, match=rf"^margin must be in \(0, 1\], not {margin}"):
+            solver.verdict(test, scaled, margin=margin)
