@@ -40,29 +40,31 @@ def check_positive(*, or_none: bool = False, **parameters: object) -> dict[str, 
         ...
     ValueError: tol must be positive, not -1
     """
-    conditions = "be positive", "be positive and finite"
-    return _floats(parameters, or_none, lambda number: 0 < number < inf, *conditions)
+    return _floats(parameters, "be positive", lambda number: 0 < number < inf, or_none)
 
 
 def check_not_negative(*, or_none: bool = False, **parameters: object) -> dict[str, float]:
     """Return the parameters as floats; a ValueError unless each is finite and at least 0, or None with `or_none`."""
-    conditions = "not be negative", "be finite"
-    return _floats(parameters, or_none, lambda number: 0 <= number < inf, *conditions)
+    return _floats(parameters, "not be negative", lambda number: 0 <= number < inf, or_none)
 
 
 def _floats(
     parameters: Parameters,
-    or_none: bool,
-    is_valid: Callable[[float], bool],
     condition: str,
-    condition_of_inf: str,
+    is_valid: Callable[[float], bool],
+    or_none: bool = False,
 ) -> dict[str, float]:
     """Return the parameters as floats; refuse those that are not valid."""
     numbers = {}
     for name, value, suffix in _parameters_to_check(parameters, or_none):
-        number = numbers[name] = _number(name, value, suffix)
+        if not isinstance(value, Real) or isinstance(value, bool):
+            raise ValueError(f"{name} must be a number{suffix}, not {reprlib.repr(value)}")
+        try:
+            number = numbers[name] = float(value)
+        except OverflowError:  # of an integer beyond all floats
+            number = inf
         if not is_valid(number):
-            reason = condition_of_inf if number == inf else condition
+            reason = "be finite" if number == inf else condition
             raise ValueError(f"{name} must {reason}{suffix}, not {reprlib.repr(value)}")
     return numbers
 
@@ -104,12 +106,11 @@ def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -
     ValueError: query_share must be in (0, 1], not 0.0
     """
     opening, closing = "[" if zero else "(", "]" if one else ")"
-
-    def is_share(number: float) -> bool:
-        return 0 <= number <= 1 and (zero or number > 0) and (one or number < 1)
-
-    condition = f"be in {opening}0, 1{closing}"
-    return _floats(parameters, False, is_share, condition, condition)
+    return _floats(
+        parameters,
+        f"be in {opening}0, 1{closing}",
+        lambda number: 0 <= number <= 1 and (zero or number > 0) and (one or number < 1),
+    )
 
 
 def check_room(table: str, n_bytes: int) -> None:
@@ -323,12 +324,3 @@ def _parameters_to_check(parameters: Parameters, or_none: bool) -> Iterator[tupl
     for name, value in parameters.items():
         if not (or_none and value is None):
             yield name, value, suffix
-
-
-def _number(name: str, value: Any, suffix: str) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise ValueError(f"{name} must be a number{suffix}, not {reprlib.repr(value)}")
-    try:
-        return float(value)
-    except OverflowError:  # of an integer beyond all floats
-        return inf if value > 0 else -inf  # type: ignore[operator]

@@ -76,17 +76,13 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, ImportError) as error:
-        if isinstance(error, BrokenPipeError) and _output_is_closed():
-            raise  # after | head click ends the command silently
+        if isinstance(error, BrokenPipeError):
+            poll = select.poll()
+            poll.register(1, 0)
+            if poll.poll(0):  # nobody reads the output, as after | head: click ends silently
+                raise
         notice(f"error: {_sentence(error)}")
         raise typer.Exit(2) from None
-
-
-def _output_is_closed() -> bool:
-    """Return whether nobody reads the standard output."""
-    poll = select.poll()
-    poll.register(1, 0)
-    return bool(poll.poll(0))
 
 
 def _sentence(error: Exception) -> str:
