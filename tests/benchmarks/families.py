@@ -96,11 +96,12 @@ def show_row(name, cells):
     print(f"{name:34}" + "".join(f"{cell:>16}" for cell in cells), flush=True)
 
 
-def show_solvers(draws, rng):
+def show_solvers(kinds, draws):
     """Print the table of equal solvers."""
     first, second = np.transpose(list(combinations(range(10), 2)))
     show_row("equal solvers: now, before", [f"n = {n}" for n in SIZES])
-    for name, kind in KINDS.items():
+    for name, kind in kinds.items():
+        rng = np.random.default_rng(0)
         show_row(f"{name}: nine", [words(by_query(kind(rng, (n, 9))) for _ in range(draws)) for n in SIZES])
         cells = []
         for n in SIZES:
@@ -140,11 +141,10 @@ def show_pairs(draws, rng):
 
 def main():
     draws = frame.arguments(__doc__, draws=2000).draws
-    rng = np.random.default_rng(0)
-    show_solvers(draws, rng)
-    show_searches("equal searches", 0.0, draws, rng)
-    show_searches("a search ahead", 6.0, draws // 4, rng)
-    show_pairs(draws // 100, rng)
+    show_solvers(KINDS, draws)
+    show_searches("equal searches", 0.0, draws, np.random.default_rng(1))
+    show_searches("a search ahead", 6.0, draws // 4, np.random.default_rng(2))
+    show_pairs(draws // 100, np.random.default_rng(3))
 
 
 if __name__ == "__main__":
