@@ -129,7 +129,7 @@ def read_settings(changes: Sequence[str]) -> dict[str, object]:
     >>> read_settings(["ensemble.generations=5", "metric.name=MAP"])
     {'ensemble.generations': 5, 'metric.name': 'MAP'}
     """
-    settings: dict[str, object] = {}
+    settings = {}
     for change in changes:
         key, equals, value = change.partition("=")
         if not equals or "." not in key:

@@ -246,7 +246,7 @@ class _Log:
 
     def _numbers(self, doc: str, features: Sequence[tuple[str, object]]) -> dict[str, float]:
         """Return the values of a hit by the names of the features; NaN is missing."""
-        values: dict[str, float] = {}
+        values = {}
         for name, value in features:
             self.seen.add(name)
             if name in self.exclude:
@@ -520,7 +520,7 @@ def read_judgments(
 
 def _letor_rows(path: Path, lines: Lines) -> Iterator[dict[str, str]]:
     """Yield the judgments of lines such as ``3 qid:1 # p7 Boots``; remarks such as ``# qid:1: boots`` name queries."""
-    texts: dict[str, str] = {}
+    texts = {}
     for number, line in lines:
         # A text may have a weight.
         if remark := re.match(r"#\s*qid:(\S+):\s*(.*?)(?:\*[0-9.]+)?\s*$", line):

@@ -86,7 +86,7 @@ def _feature_set(ranker: Deployable) -> list[Node]:
     reasons = refused_below_zero(name for name in fields if name in ranker.negative)
     if reasons:
         raise ValueError(reasons[0])
-    features: list[Node] = []
+    features = []
     for name, label, entry in rows:
         if entry.elasticsearch is not None:
             query = entry.elasticsearch.model_dump(mode="json")
@@ -143,7 +143,7 @@ def _trees(ranker: TreesDeployable) -> list[Node]:
         {"nodeid": n_splits + number, "leaf": to_single(value, "a leaf")}
         for number, value in enumerate(trees.leaves)
     ]
-    splits: list[Node] = []
+    splits = []
     for number, threshold in enumerate(trees.thresholds):
         children = trees.left[number], trees.right[number]
         for child in children:

@@ -51,8 +51,8 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
             "ONNX needs the package onnx, which is not installed: pip install 'moerank[onnx]'"
         ) from None
 
-    nodes: list[NodeProto] = []
-    constants: dict[str, Array] = {}
+    nodes = []
+    constants = {}
     values = "X"
     if ranker.missing is not None:
         missing = to_single(ranker.missing, "the number for missing values")
@@ -129,8 +129,8 @@ TARGET_LISTS = ("treeids", "nodeids", "weights", "ids")
 
 def _tree_attributes(trees: Forest) -> Node:
     """Return the attributes of a TreeEnsembleRegressor, whose nodes are numbered from 0 in each tree."""
-    nodes: list[tuple[int, int, int, float, str, int, int]] = []
-    targets: list[tuple[int, int, float, int]] = []
+    nodes = []
+    targets = []
     for tree, root in enumerate(trees.roots):
         for number, (node, child) in enumerate(breadth_first(trees, root)):
             if node < 0:

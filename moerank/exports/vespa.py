@@ -56,7 +56,7 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
 
     A profile with the name of that file is a ValueError.
     """
-    files: dict[Path, bytes] = {}
+    files = {}
     functions = [f"f_{label}" for label in ranker.labels]
     rank_features = _rank_features(ranker)
     profile = []

@@ -115,7 +115,7 @@ class StudyFigure:
             folds = ", ".join(map(str, results.folds))
             raise ValueError(f"fold {fold} has no finished cell; choose one of {folds}")
         results = results.among(solvers)
-        names: dict[str, str] = {}
+        names = {}
         for labels in results.ablations:
             base, *variants = labels
             for variant in variants:

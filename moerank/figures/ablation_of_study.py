@@ -34,7 +34,7 @@ def ablation_panels(view: View) -> Panels:
     fold = view.fold
     # A front in more than two objectives is not a curve in two of them.
     style = {"linestyle": "none"} if results.further_objectives else {"drawstyle": "steps-post"}
-    fronts: dict[str, list[Curve]] = {}
+    fronts = {}
     means: dict[str, dict[str, list[Curve]]] = {"train": {}, "test": {}}
     for solver, folds in results.by_solver().items():
         front = folds[fold][0].front if fold in folds else []

@@ -21,7 +21,6 @@ from moerank.figures.panels import (
 )
 from moerank.mofsrank.objectives import FRONT
 from moerank.mofsrank.stage import Stage
-from moerank.runs.result import Result
 from moerank.statistics import attainment_surfaces
 from moerank.studies.comparison import name_solvers
 from moerank.studies.results import NoResultsError, front_points
@@ -41,7 +40,7 @@ def attainment_panels(view: View) -> Panels:
             "attainment surfaces show number of features and error, but "
             f"{view.problem_name} has {', '.join(results.objectives)}"
         )
-    runs: dict[str, list[Result]] = {}
+    runs = {}
     single_seed, single_size = [], []
     for solver, folds in results.by_solver().items():
         seeds = folds.get(fold, [])

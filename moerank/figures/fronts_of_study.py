@@ -5,7 +5,6 @@ The front of each solver on one fold with its first seed. All three panels show 
 
 import numpy as np
 
-from moerank.arrays import Vector
 from moerank.figures import View
 from moerank.figures.panels import (
     Curve,
@@ -33,8 +32,8 @@ def fronts_panels(view: View) -> Panels:
     style = {"linestyle": "none", "markevery": 1} if many_objectives else {}
     panels, outside = [], []
     for part, look in LINES.items():
-        curves: dict[str, list[Curve]] = {}
-        values: dict[str, Vector] = {}
+        curves = {}
+        values = {}
         for solver, run in runs.items():
             sizes = [len(member.features) for member in run.front]
             values[solver] = np.array([member.scores[part][metric] for member in run.front])

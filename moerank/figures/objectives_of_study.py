@@ -80,7 +80,7 @@ def _curves(
 ) -> dict[str, list[Curve]]:
     """Return for each solver its members, and the staircase of those that are non-dominated in the pair."""
     columns = [objectives.index(name) for name in pair]
-    curves: dict[str, list[Curve]] = {}
+    curves = {}
     for solver, run in runs.items():
         minimised = front_points(run)[:, columns]
         points = metric_for_error(minimised, pair)

@@ -528,7 +528,7 @@ def _keys_like(location: list[str]) -> list[str]:
     """Return the key of a problem file that is most similar, or with each table that has it, or the table itself."""
     key, schema = location[-1], Problem.model_json_schema()
     models = {name: model.get("properties", {}).keys() for name, model in schema["$defs"].items()}
-    tables: dict[str, set[str]] = {}
+    tables = {}
     for name, part in schema["properties"].items():
         kinds = re.findall(r"#/\$defs/(\w+)", str(part))
         tables[name] = set().union(*(models[kind] for kind in kinds))

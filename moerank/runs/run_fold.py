@@ -246,7 +246,7 @@ def _prepare(run: FoldRun, arguments: RunArguments, *, with_baselines: bool) -> 
         run.parts, run.metrics, read_objectives(objectives or FRONT), arguments.backend
     )
     box = {entry.name: bounds_of(entry, train, train.n_features) for entry in measure.objectives}
-    baselines: list[Member] = []
+    baselines = []
     if with_baselines:
         baselines = measured_baselines(problem, run.solver.name, measure, run.report)
     for baseline in baselines:

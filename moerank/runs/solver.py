@@ -441,7 +441,7 @@ def ablations(base: str, parts: Iterable[str] = ()) -> dict[str, str]:
         )
     algorithm, options = read_solver(str(arguments["algorithm"]))
     search_parts = BIT_SEARCHES[algorithm].parts if algorithm in BIT_SEARCHES else ()
-    variants: dict[str, str] = {}
+    variants = {}
     for part in dict.fromkeys((*SWITCHES, *search_parts)):
         switches = SWITCHES.get(part, {})
         changes = {key: switches[key] for key in switches if arguments[key] is not False}
@@ -469,7 +469,7 @@ def _is_estimator(source: object) -> bool:
 
 def files_of_code(description: object) -> set[str]:
     """Return the files of the modules that a description names, also as ``module:name``."""
-    names: set[str] = set()
+    names = set()
 
     def note(table: Json) -> None:
         names.add(table.get("module", ""))

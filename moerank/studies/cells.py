@@ -240,7 +240,7 @@ def processes(n_processes: int) -> Iterator[Crew]:
     from loky import ProcessPoolExecutor
 
     idle: list[ProcessPoolExecutor] = []
-    busy: dict[Future[Outcome], ProcessPoolExecutor] = {}
+    busy = {}
 
     def submit(function: Callable[..., Outcome], *arguments: object) -> Future[Outcome]:
         try:

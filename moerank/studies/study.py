@@ -213,7 +213,7 @@ def with_edited_code(folder: Path, grids: list[Grid], solvers: Iterable[Solver])
 
     Cells are named by what identifies a solver, so all cells of an edited one are open again.
     """
-    edited: dict[str, Solver] = {}
+    edited = {}
     for solver in solvers:
         earlier = [entry for grid in grids for entry in grid.solvers if entry.label == solver.label]
         if isinstance(solver, GivenSolver) and any(map(solver.is_edit_of, earlier)):

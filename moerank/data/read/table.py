@@ -324,7 +324,7 @@ def _features(
     path: Path, columns: Columns, precision: read.Precision | None, *, nulls: bool
 ) -> tuple[Floats, pa.Table]:
     """Return the features of all batches, and the other columns."""
-    pieces: list[Floats] = []
+    pieces = []
     tables = []
     n_rows, n_features = 0, len(columns.features)
     texts = [name for role, name in columns.roles.items() if not role.endswith("weight")]
@@ -480,7 +480,7 @@ def usual_column(present: Iterable[str], names: Sequence[str]) -> str | None:
 
 def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]:
     """Return the first rows of all columns of a table, those of a CSV file as texts."""
-    batches: list[pa.RecordBatch] = []
+    batches = []
     names = table_reader(path).names(path)
     for batch in _batches(path, names, names):
         batches.append(batch)
