@@ -167,17 +167,16 @@ class ReportTable:
             texts.loc[self.frame.iloc[:, 0].isin(rows), column] += "*"
         return texts
 
-    def _column(self, column: str) -> list[str]:
-        values = self.frame[column]
+    def _column(self, column: str) -> pd.Series:
+        values, errors = self.frame[column], self.frame.get(f"{column}{ERROR}")
         if not self.is_number(column):
-            return [str(value) for value in values]
+            return values.map(str)
         form = FORMATTERS.get(column.partition(" of ")[0], "{:.4f}".format)
         if pd.api.types.is_integer_dtype(values):
             form = "{:,}".format
-        texts = ["" if np.isnan(value) else form(value) for value in values]
-        for row, error in enumerate(self.frame.get(f"{column}{ERROR}", ())):
-            if not np.isnan(error):
-                texts[row] += f" ± {form(error)}"
+        texts = values.map(form, na_action="ignore").fillna("")
+        if errors is not None:
+            texts += errors.map(lambda error: f" ± {form(error)}", na_action="ignore").fillna("")
         return texts
 
     @cached_property
