@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from time import monotonic
 from typing import Any
 
 from rich import progress
@@ -43,22 +42,20 @@ class CellProgress(_Bars):
         count = progress.BarColumn(), progress.MofNCompleteColumn()
         super().__init__(*count, *times, _text("description"))
         self._open = {cell for cell, state in states.items() if state == "open"}
-        self._n_cells = len(states)
-        self._begin = monotonic()
-        n_done = self._n_cells - len(self._open)
-        self._task = self.add_task("", total=self._n_cells, completed=n_done)
+        n_done = len(states) - len(self._open)
+        self.add_task("", total=len(states), completed=n_done)
         if n_done:
-            self._line(f"{n_done} of {self._n_cells} cells are already done")
+            self._line(f"{n_done} of {len(states)} cells are already done")
 
     def __call__(self, cell: Any, succeeded: bool) -> None:
         """Count a cell that was open at the start."""
         if cell not in self._open:
             return
         self._open.remove(cell)
-        n_done = self._n_cells - len(self._open)
         label = cell.label if succeeded else f"{cell.label}: failed"
-        self._line(f"{n_done}/{self._n_cells} {label} (after {monotonic() - self._begin:.1f} s)")
-        self.update(self._task, completed=n_done, description=escape_controls(label))
+        [task] = self.tasks
+        self.update(task.id, advance=1, description=escape_controls(label))
+        self._line(f"{task.completed}/{task.total} {label} (after {task.elapsed:.1f} s)")
 
 
 class StageProgress(_Bars):
@@ -72,25 +69,18 @@ class StageProgress(_Bars):
         super().__init__(
             _text("description"), progress.BarColumn(14), *times, _text("fields[text]")
         )
-        self._bars: dict[str, progress.TaskID] = {}
-        self._stage = self._status = ""
-        self._begin = monotonic()
 
     def __call__(self, stage: str, fraction: float, text: str) -> None:
         """Show that `fraction` of a stage is done, with a text such as the generation."""
-        if stage != self._stage:
+        title = escape_controls(stage.replace("_", " "))
+        if title not in [task.description for task in self.tasks[-1:]]:
             self._end_stage()
-            self._stage, self._begin = stage, monotonic()
-        self._status = text
-        if stage not in self._bars:
-            title = escape_controls(stage.replace("_", " "))
-            self._bars[stage] = self.add_task(title, total=1.0, text="")
-        self.update(self._bars[stage], completed=fraction, text=escape_controls(text))
+            self.add_task(title, total=1.0, text="")
+        self.update(self.tasks[-1].id, completed=fraction, text=escape_controls(text))
 
     def _end_stage(self) -> None:
-        if self._stage:
-            seconds = f"{monotonic() - self._begin:.1f} s"
-            self._line(f"{self._stage.replace('_', ' ')}: {self._status} ({seconds})")
+        for task in self.tasks[-1:]:
+            self._line(f"{task.description}: {task.fields['text']} ({task.elapsed:.1f} s)")
 
     def __exit__(self, *exception: Any) -> None:
         super().__exit__(*exception)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moerank.checks import check_choice
 from moerank.cli import options
@@ -17,8 +18,11 @@ from moerank.figures import RUN_FIGURES
 from moerank.solvers import SERVERS, find_backend, solver_entry
 
 if TYPE_CHECKING:
+    from rich.status import Status
+
     from moerank.runs.problem import Problem
     from moerank.runs.result import Result
+    from moerank.runs.run_fold import Progress
     from moerank.runs.solver import NamedSolver
 
 
@@ -98,18 +102,18 @@ def run_command(
     is_quiet.set(quiet)
     with interruptible(*([] if resume else ["--resume"])):
         from moerank.cli.progress import compile_kernels
+        from moerank.mofsrank.dask_slices import connect
         from moerank.runs.run_folder import run_folds
 
         settings = options.read_settings(set_ or []) | _serving_settings(ranker)
-        task, method = _load(problem, settings, backend, solver)
-        folds = options.fold_numbers(fold) or list(range(1, task.n_folds(data) + 1))
-        out, folders = _folders(out, _run_name(task, method, solver), folds, seed)
-        _refuse_foreign({out, *folders.values()}, TREC if trec else ())
+        task, method, name = _load(problem, settings, backend, solver)
+        folds = options.fold_numbers(fold) or [*range(1, task.n_folds(data) + 1)]
+        out, folders = _folders(out, name, folds, seed, TREC if trec else ())
         compile_kernels([task.backend.name])
-        is_printed = len(folders) == 1 and not (as_json or quiet)
-
-        def run(evaluators: Any, progress: Any) -> Iterator[Result]:
-            return run_folds(
+        results = []
+        connection = connect(dask) if dask else nullcontext(workers)
+        with connection as evaluators, reading("data") as status:
+            for result in run_folds(
                 task,
                 method,
                 folders,
@@ -119,11 +123,14 @@ def run_command(
                 again=again,
                 trec=trec,
                 workers=evaluators,
-                progress=progress,
+                progress=partial(_begin, status),
                 say=remark,
-            )
-
-        results = _run_and_draw(run, folders, dask or workers, is_printed=is_printed, table=table)
+            ):
+                status.stop()
+                results.append(result)
+                if len(folders) == 1 and not (as_json or quiet):
+                    _print(result, table=table)
+                _draw_front(result, folders[result.fold])
         _show(results, out, as_json=as_json, trec=trec)
 
 
@@ -137,8 +144,8 @@ def _serving_settings(kind: str | None) -> dict[str, object]:
 
 def _load(
     name: str, settings: dict[str, object], backend: str | None, solver: str | None
-) -> tuple[Problem, NamedSolver]:
-    """Return the problem with the user's settings and backend, and the solver, after checking the backend."""
+) -> tuple[Problem, NamedSolver, str]:
+    """Return the problem with the user's settings and backend, which is checked, the solver, and a name of the run."""
     from moerank.runs.problem import load_problem
     from moerank.runs.solver import NamedSolver
 
@@ -146,7 +153,9 @@ def _load(
     if backend is not None:
         problem = problem.with_backend(backend)
     find_backend(problem.backend.name, problem.backend.parameters)
-    return problem, NamedSolver.parse(solver or problem.solver.name)
+    method = NamedSolver.parse(solver or problem.solver.name)
+    is_default = method.label == problem.solver.name
+    return problem, method, problem.name if is_default else f"{problem.name}-{solver}"
 
 
 def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
@@ -164,57 +173,39 @@ def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
             )
 
 
-def _run_and_draw(
-    run: Callable[[Any, Callable[[], Any]], Iterator[Result]],
-    folders: Mapping[int, Path],
-    workers: int | str,
-    *,
-    is_printed: bool,
-    table: bool,
-) -> list[Result]:
-    """Run the folds. Once a result is on disk, print it, with all its sets for `table`, and draw its front.
-
-    `workers` is a number of threads, or the address of a Dask scheduler.
-    """
+def _begin(status: Status) -> AbstractContextManager[Progress]:
+    """Show the progress of a fold instead of a status, because a terminal shows one bar at a time."""
     from moerank.cli.progress import StageProgress
+
+    status.stop()
+    return StageProgress()
+
+
+def _print(result: Result, *, table: bool) -> None:
+    """Print a result, with all of its sets of features for `table`."""
     from moerank.cli.tables import front_table, output, run_summary
-    from moerank.mofsrank.dask_slices import connect
 
-    results: list[Result] = []
-    connection = connect(workers) if isinstance(workers, str) else nullcontext(workers)
-    with connection as evaluators, reading("data") as status:
-
-        def begin() -> StageProgress:
-            status.stop()  # a terminal shows one bar at a time
-            return StageProgress()
-
-        for result in run(evaluators, begin):
-            status.stop()
-            results.append(result)
-            if is_printed and table:
-                output().print(front_table(result))
-            if is_printed:
-                say(run_summary(result))
-            from moerank.figures.style import save_figure  # only now, because it loads matplotlib
-
-            save_figure(RUN_FIGURES["front"].draw(result), folders[result.fold] / FRONT_FIGURE)
-    return results
+    if table:
+        output().print(front_table(result))
+    say(run_summary(result))
 
 
-def _run_name(problem: Problem, method: NamedSolver, solver: str | None) -> str:
-    """Return the name of the folder of a run, without fold and seed."""
-    return problem.name if method.label == problem.solver.name else f"{problem.name}-{solver}"
+def _draw_front(result: Result, folder: Path) -> None:
+    from moerank.figures.style import save_figure  # only now, because it loads matplotlib
+
+    save_figure(RUN_FIGURES["front"].draw(result), folder / FRONT_FIGURE)
 
 
 def _folders(
-    out: Path | None, name: str, folds: list[int], seed: int
+    out: Path | None, name: str, folds: list[int], seed: int, further_files: Iterable[str]
 ) -> tuple[Path, dict[int, Path]]:
-    """Return the folder of the results, and that of each fold."""
-    if len(set(folds)) == 1:
-        out = out or Path("results") / f"{name}-fold{folds[0]}-seed{seed}"
-        return out, {folds[0]: out}
+    """Return the folder of the results, and that of each fold; refuse folders with files of others."""
+    is_single = len(set(folds)) == 1
+    name = f"{name}-fold{folds[0]}" if is_single else name
     out = out or Path("results") / f"{name}-seed{seed}"
-    return out, {fold: out / f"fold{fold}" for fold in folds}
+    folders = {fold: out if is_single else out / f"fold{fold}" for fold in folds}
+    _refuse_foreign({out, *folders.values()}, further_files)
+    return out, folders
 
 
 def _show(results: list[Result], out: Path, *, as_json: bool, trec: bool) -> None:
@@ -263,15 +254,15 @@ def _next_step(result: Result, out: Path) -> str:
     from moerank.exports.deployable import obstacles, refused_below_zero
     from moerank.exports.formats import FORMATS
 
-    rival, decision = "", "none"
-    if result.verdict is not None:
-        rival, decision = result.verdict.rival, result.verdict.decision
+    verdict, rival, decision = result.verdict, "", "none"
+    if verdict is not None:
+        rival, decision = verdict.rival, verdict.decision
     if result.leaks:
         return paragraph(
             "Next: if that feature is known only afterwards, "
             "add it to exclude in [data], and run again"
         )
-    if result.verdict is not None and result.verdict.no_better_than_chance:
+    if verdict is not None and verdict.no_better_than_chance:
         return "  Next: check which columns hold the labels and the queries, or label more queries"
     if decision == "limits":
         return "  Next: raise the limits in [features] of the problem file, and run again"

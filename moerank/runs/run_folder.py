@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,15 +47,15 @@ def run_folds(
     problem: Problem,
     solver: Solver,
     folders: Mapping[int, Path],
-    seed: int = 0,
-    data: Path | None = None,
+    seed: int,
+    data: Path | None,
     *,
-    resume: bool = False,
-    again: bool = False,
-    trec: bool = False,
-    workers: int | Client = 1,
-    progress: Callable[[], AbstractContextManager[Progress | None]] = nullcontext,
-    say: Callable[[str], object] = lambda sentence: None,
+    resume: bool,
+    again: bool,
+    trec: bool,
+    workers: int | Client,
+    progress: Callable[[], AbstractContextManager[Progress]],
+    say: Callable[[str], object],
 ) -> Iterator[Result]:
     """Run the folds that are not finished, and yield the result of each fold once it is on disk in its folder.
 
@@ -76,13 +76,13 @@ def run_folds(
     for fold, folder in folders.items():
         result = None if again else finished[fold]
         files = problem.files(fold, data)
-        if result is not None and not resume and _is_outdated(result, folder, files):
+        if result and not resume and _is_outdated(result, folder, files):
             say(
                 f"{folder} holds a run on older data or by another version of moerank; "
                 "running it again"
             )
             result = None
-        if result is not None:
+        if result:
             say(f"{folder} already holds the finished run (--again repeats it)")
             if not all((folder / name).exists() for name in FILES):
                 write_result(result, folder)

@@ -7,7 +7,7 @@ from moerank.studies.study import Cell
 
 def test_without_a_terminal_each_cell_has_a_line(tiny_problem, monkeypatch, capsys):
     now = 1000.0
-    monkeypatch.setattr("moerank.cli.progress.monotonic", lambda: now)
+    monkeypatch.setattr("rich.console.monotonic", lambda: now)
     cells = [
         Cell(tiny_problem, fold, NamedSolver(name=name), 0) for name in ("rankrls", "mofsrank") for fold in (1, 2, 3)
     ]
