@@ -9,7 +9,7 @@ import typer
 from moerank.checks import Parameters, check_choice
 from moerank.cli import options
 from moerank.cli.messages import interruptible, notice, say
-from moerank.files import prepare_folder, replace_file
+from moerank.files import prepare_folder
 
 
 def certify_command(
@@ -49,12 +49,11 @@ def certify_command(
         for name in ("certificate", "front"):
             save_figure(RUN_FIGURES[name].draw(run), result / f"{name}.png")
     else:
-        replace_file(result, run.to_json().encode())
+        run.write(result)
     if as_json:
         options.print_json(certificate.model_dump(mode="json"))
         return
-    metric = run.metrics[0]
-    sizes = [str(len(member.features)) for member in run.front]
+    metric, sizes = run.metric, list(map(str, run.sizes))
     sizes[run.chosen] += " *"
     frame = pd.DataFrame(
         {
@@ -192,7 +191,7 @@ def stability_command(
                 out=out,
                 progress=progress,
             )
-    replace_file(out / "stability.json", f"{measured.model_dump_json(indent=1)}\n".encode())
+    measured.write(out / "stability.json")
     save_figure(stability_figure(measured), out / "stability.png")
     if as_json:
         options.print_json(measured.model_dump(mode="json"))

@@ -234,8 +234,8 @@ def export_command(
         )
     ranker = run.front[index]
     if ranker.weights is None and ranker.trees is None and run.best.trees is not None:
-        size, limit = len(ranker.features), ""
-        if size < len(run.best.features):
+        size, limit = ranker.n_features, ""
+        if size < run.best.n_features:
             limit = f"run again with max_features = {size} in [features], or "
         raise ValueError(
             f"--member {member}: a run stores the trees of the chosen member only; {limit}fit the "

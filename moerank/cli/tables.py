@@ -109,7 +109,7 @@ def front_table(result: Result) -> Table:
 def _values(ranker: Member, result: Result) -> dict[str, str]:
     from moerank.runs.result import PARTS
 
-    values = {"features": str(len(ranker.features))}
+    values = {"features": str(ranker.n_features)}
     for name in result.further_objectives:
         values[name] = f"{ranker.objectives[name]:.4g}"
     for name in result.metrics:
@@ -173,13 +173,13 @@ def _size_rows(result: Result) -> list[str]:
     """Return the sizes of some members, including the chosen one, and of the baselines, above their values."""
     from moerank.verdict import short
 
-    metric, n_members = result.metrics[0], len(result.front)
+    metric, n_members = result.metric, len(result.front)
     indices = np.linspace(0, n_members - 1, min(MAX_SETS, n_members)).round().astype(int).tolist()
     if result.chosen not in indices:
         nearest = min(indices[1:-1], key=lambda index: abs(index - result.chosen))
         indices[indices.index(nearest)] = result.chosen
     rankers = [result.front[index] for index in indices]
-    sizes = [str(len(member.features)) for member in rankers]
+    sizes = [str(member.n_features) for member in rankers]
     sizes[indices.index(result.chosen)] += "*"
     labels = {"all features": str(result.n_allowed), "LambdaMART": "LambdaMART"}
     for baseline in result.baselines:

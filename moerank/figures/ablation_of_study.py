@@ -39,7 +39,7 @@ def ablation_panels(view: View) -> Panels:
     for solver, folds in results.by_solver().items():
         front = folds[fold][0].front if fold in folds else []
         curve = Curve(
-            x=[len(member.features) for member in front],
+            x=[member.n_features for member in front],
             y=[member.scores["train"][metric] for member in front],
             style=style | {"markevery": 1},
         )

@@ -56,8 +56,8 @@ def attainment_panels(view: View) -> Panels:
             f"fold {fold} of {view.problem_name}"
         )
     fronts = {solver: list(map(front_points, seeds)) for solver, seeds in runs.items()}
-    members = [member for seeds in runs.values() for run in seeds for member in run.front]
-    sizes = np.arange(1, 1 + max(len(member.features) for member in members))
+    largest = max(max(run.sizes) for seeds in runs.values() for run in seeds)
+    sizes = np.arange(1, 1 + largest)
     curves = {solver: _surfaces(seeds, sizes, upwards=True) for solver, seeds in fronts.items()}
     counts = sorted({len(seeds) for seeds in runs.values()})
     n_seeds = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))

@@ -14,7 +14,7 @@ def certificate_figure(result: Result) -> Figure:
     """
     certificate = result.certificate
     assert certificate is not None
-    sizes = np.array(certificate.groups or [len(member.features) for member in result.front])
+    sizes = np.array(certificate.groups or result.sizes)
     figure, axes = one_panel(2.8)
     axes.plot(certificate.sizes, certificate.best, color="black", linewidth=1, label="best subset")
     if len(certificate.proved) < len(certificate.sizes):

@@ -27,8 +27,7 @@ def features_frame(result: Result) -> pd.DataFrame:
     uses = np.zeros((len(result.feature_names), len(result.front)), bool)
     for column, member in enumerate(result.front):
         uses[member.features, column] = True
-    sizes = [len(member.features) for member in result.front]
-    return pd.DataFrame(uses, index=result.feature_names, columns=sizes)
+    return pd.DataFrame(uses, index=result.feature_names, columns=result.sizes)
 
 
 def draw_features(uses: pd.DataFrame, chosen_member: int) -> Figure:

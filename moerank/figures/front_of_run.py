@@ -48,8 +48,8 @@ def front_frame(result: Result) -> tuple[pd.DataFrame, pd.DataFrame]:
     rows = []
     for member in [*result.front, *result.baselines]:
         is_size = objective == "features"
-        amount = len(member.features) if is_size else member.objectives[objective]
-        values = [member.scores[part][result.metrics[0]] for part in PARTS]
+        amount = member.n_features if is_size else member.objectives[objective]
+        values = [member.scores[part][result.metric] for part in PARTS]
         low, high = member.difference_interval or (np.nan, np.nan)
         rows.append((member.name, amount, *values, low, high))
     frame = pd.DataFrame(rows, columns=["name", "amount", *PARTS, "low", "high"])
@@ -67,7 +67,7 @@ def _objective_of_axis(result: Result) -> str:
 
 def draw_front(result: Result, members: pd.DataFrame, baselines: pd.DataFrame) -> Figure:
     """Draw the lines of the three parts, the band, the baselines and the ring, with the verdict as title."""
-    metric, objective = result.metrics[0], _objective_of_axis(result)
+    metric, objective = result.metric, _objective_of_axis(result)
     label = axis_title(objective, metric)
     is_curve = set(result.objectives) <= {objective, "error"}
     note = f"{result.problem}, fold {result.fold}: {result.solver}."
@@ -99,7 +99,7 @@ def draw_front(result: Result, members: pd.DataFrame, baselines: pd.DataFrame) -
         put_log_scale(axes, amounts)
     else:
         put_ticks(axes, integer=objective == "features")
-    title = f"{len(result.best.features)} of {result.n_allowed} features are chosen"
+    title = f"{result.best.n_features} of {result.n_allowed} features are chosen"
     if result.verdict is not None:
         title = result.verdict.title
     return finish_figure(figure, axes, 2.0, title, note, axes)

@@ -35,7 +35,7 @@ def fronts_panels(view: View) -> Panels:
         curves = {}
         values = {}
         for solver, run in runs.items():
-            sizes = [len(member.features) for member in run.front]
+            sizes = run.sizes
             values[solver] = np.array([member.scores[part][metric] for member in run.front])
             curve = Curve(
                 x=sizes,

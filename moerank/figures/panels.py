@@ -354,4 +354,4 @@ def non_dominated(points: Matrix) -> Integers:
 
 def view_of_run(result: Result) -> View:
     """Return the view of a single run."""
-    return View(Results([result]), (), (), result.fold, result.metrics[0])
+    return View(Results([result]), (), (), result.fold, result.metric)

@@ -36,6 +36,7 @@ FORMAT = 8
 PARTS = ("train", "validation", "test")
 
 Natural = Annotated[int, Field(ge=0)]
+Names = Annotated[list[str], Field(min_length=1)]
 Scores = dict[str, dict[str, float]]
 
 
@@ -52,6 +53,10 @@ class Stored(BaseModel):
             if "KeyboardInterrupt" in str(error):  # of Ctrl-C; pydantic tells no more of it
                 raise KeyboardInterrupt from None
             raise
+
+    def write(self, path: Path) -> None:
+        """Write the file atomically; an OSError names it, the reason and the remedy."""
+        replace_file(path, self.to_json().encode())
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -111,15 +116,20 @@ class Member(Stored):
     features: tuple[Natural, ...]
     weights: tuple[float, ...] | None = None
     trees: Forest | None = None
-    parameters: dict[str, str | bool | int | float] = Field(default_factory=dict)
+    parameters: dict[str, str | bool | int | float] = {}
     ranker: str = ""
     source: str = ""
     objectives: dict[str, float]
     scores: Scores
-    per_query: dict[str, dict[str, list[float]]] = Field(default_factory=dict)
-    further: Scores = Field(default_factory=dict)
+    per_query: dict[str, dict[str, list[float]]] = {}
+    further: Scores = {}
     instances: Natural | None = None
     difference_interval: tuple[float, float] | None = None
+
+    @property
+    def n_features(self) -> int:
+        """The number of its features."""
+        return len(self.features)
 
     def score(self, part: str, metric: str) -> float:
         """Return the mean of a metric over the queries of a part; only chosen members have the `further` metrics."""
@@ -175,11 +185,10 @@ class Certificate(Stored):
 
     def sentence(self, result: "Result") -> str:
         """Return what is proved, in words."""
-        n_features, n_groups = len(result.best.features), 0
+        n_features = result.best.n_features
+        rivals = str(n_features)
         if self.groups:
             n_groups = self.groups[result.chosen]
-        rivals = str(n_features)
-        if n_groups:
             rivals = "1 group" if n_groups == 1 else f"{n_groups} groups"
         sizes = "all sizes"
         if len(self.proved) < len(self.sizes):
@@ -298,22 +307,22 @@ class Result(Stored):
     solver: str
     seed: Natural
     random_state: Natural
-    metrics: Annotated[list[str], Field(min_length=1)]
-    objectives: Annotated[list[str], Field(min_length=1)]
+    metrics: Names
+    objectives: Names
     searched_by: str
     box: dict[str, tuple[float, float]]
     configuration: Json
-    feature_names: Annotated[list[str], Field(min_length=1)]
+    feature_names: Names
     scaling: Scaling
     missing: float | QueryRule | None
     missing_values: tuple[float, ...]
     negative: list[str]
     instances: Literal["pair", "document", "query"] | None
     n_instances: Natural | None
-    leaks: list[str] = Field(default_factory=list)
+    leaks: list[str] = []
     verdict: Verdict | None
     queries: dict[str, list[int | float | str]]
-    query_weights: dict[str, list[float]] = Field(default_factory=dict)
+    query_weights: dict[str, list[float]] = {}
     differing: list[Natural]
     front: Annotated[list[Member], Field(min_length=1)]
     chosen: Natural
@@ -330,6 +339,16 @@ class Result(Stored):
     def best(self) -> Member:
         """The chosen member of the front."""
         return self.front[self.chosen]
+
+    @property
+    def metric(self) -> str:
+        """The metric of the error."""
+        return self.metrics[0]
+
+    @property
+    def sizes(self) -> list[int]:
+        """The number of features of each member of the front."""
+        return [member.n_features for member in self.front]
 
     @property
     def n_allowed(self) -> int:
@@ -419,18 +438,17 @@ def find_result(path: Path) -> Result:
     raise FileNotFoundError(f"{path} holds no finished run; moerank run makes one")
 
 
-def write_result(result: Result, folder: Path) -> list[Path]:
-    """Write result.json, front.csv and model.json, and return their paths.
+def write_result(result: Result, folder: Path) -> None:
+    """Write result.json, front.csv and model.json.
 
     result.json comes first: if it exists, the run is finished, and the others can be made from it.
     """
     model = result.model(result.best).to_json(
         problem=result.problem, fold=result.fold, solver=result.solver
     )
-    texts = {RESULT: result.to_json(), FRONT_TABLE: _front_table(result), "model.json": model}
-    for name, text in texts.items():
-        replace_file(folder / name, text.encode())
-    return [folder / name for name in texts]
+    result.write(folder / RESULT)
+    replace_file(folder / FRONT_TABLE, _front_table(result).encode())
+    replace_file(folder / "model.json", model.encode())
 
 
 def columns_of(scores: Scores) -> dict[str, float]:
@@ -449,7 +467,7 @@ def _front_table(result: Result) -> str:
     """
     rows = []
     for index, member in enumerate(result.front):
-        row: Json = {"member": index + 1, "n_features": len(member.features)}
+        row: Json = {"member": index + 1, "n_features": member.n_features}
         for name in result.further_objectives:
             row[escape_formula(name)] = member.objectives[name]
         if result.instances:

@@ -64,6 +64,9 @@ def silent(stage: str, fraction: float, text: str) -> None:
 
 Parts: TypeAlias = Mapping[str, RankingData]
 
+# Values of rankers, or what comes of them, by part and metric.
+Tables: TypeAlias = dict[str, dict[str, Any]]
+
 # Largest rank for NDCG and precision, as in LETOR's scripts.
 MAX_RANK = 10
 
@@ -335,12 +338,8 @@ def _weights(run: FoldRun) -> dict[str, list[float]]:
 
 def _convergence(table: pd.DataFrame) -> Convergence:
     """Return the course of a stage from its history."""
-    return Convergence(
-        generation=table["generation"].tolist(),
-        evaluations=table["n_eval"].tolist(),
-        trained=table["n_trained"].tolist(),
-        hypervolume=table["hypervolume"].tolist(),
-    )
+    table = table.rename(columns={"n_eval": "evaluations", "n_trained": "trained"})
+    return Convergence.model_validate(table[[*Convergence.model_fields]].to_dict("list"))
 
 
 def _versions() -> dict[str, str]:
@@ -396,7 +395,7 @@ class Measure:
         """
         metric, coefs = self.metrics[0], population.coefs
         per_query = self._per_query(population, self.metrics)
-        means = _means(per_query)
+        means = _apply(mean_over_queries, per_query)
         candidates = Candidates(
             self.parts["train"],
             metric,
@@ -427,7 +426,8 @@ class Measure:
         """Return the means of all metrics that the tables lack for the only ranker of a population."""
         names = [metric.name for metric in self.metrics]
         metrics = [metric for metric in every_metric(self.metrics[0]) if metric.name not in names]
-        return _of_ranker(_means(self._per_query(population, metrics)), 0)
+        means = _apply(mean_over_queries, self._per_query(population, metrics))
+        return _of_ranker(means, 0)
 
     def _intervals(self, values: Matrix) -> list[tuple[float, float] | None]:
         """Return the 95 % intervals of the differences from the baseline on all features, over all test queries."""
@@ -442,11 +442,9 @@ class Measure:
         ends = (compare(row, weights, tail=tail).interval for row in differences)
         return [(share * low, share * high) if np.isfinite(low) else None for low, high in ends]
 
-    def _per_query(
-        self, population: rankers.Population, metrics: Sequence[Metric]
-    ) -> dict[str, dict[str, Matrix]]:
+    def _per_query(self, population: rankers.Population, metrics: Sequence[Metric]) -> Tables:
         """Return the values (n_queries, n_rankers) of each metric on each part."""
-        tables: dict[str, dict[str, Matrix]] = {}
+        tables = {}
         for part, rows in self.parts.items():
             if population.coefs is None:
                 scores = np.ascontiguousarray(population.scores(rows.X))
@@ -458,20 +456,17 @@ class Measure:
         return tables
 
 
-def _means(per_query: Mapping[str, Mapping[str, Matrix]]) -> dict[str, dict[str, Vector]]:
-    """Return the means over queries of each metric on each part."""
-    means = {}
-    for part, table in per_query.items():
-        means[part] = {metric: mean_over_queries(values) for metric, values in table.items()}
-    return means
-
-
-def _of_ranker(tables: Mapping[str, Mapping[str, Any]], i: int) -> dict[str, dict[str, Any]]:
-    """Return the values of ranker `i`, which are in the last dimension, of each metric on each part."""
-    columns = {}
+def _apply(function: Callable[[Matrix], Any], tables: Tables) -> Tables:
+    """Return a function of the values of each metric on each part."""
+    results = {}
     for part, table in tables.items():
-        columns[part] = {metric: values[..., i].tolist() for metric, values in table.items()}
-    return columns
+        results[part] = {metric: function(values) for metric, values in table.items()}
+    return results
+
+
+def _of_ranker(tables: Tables, i: int) -> Tables:
+    """Return the values of ranker `i`, which are in the last dimension, of each metric on each part."""
+    return _apply(lambda values: values[..., i].tolist(), tables)
 
 
 def every_metric(metric: Metric) -> list[Metric]:
@@ -527,8 +522,8 @@ def measured_front(estimator: Any, name: str, measure: Measure) -> tuple[list[Me
         if not hasattr(estimator, "path"):
             return [ranker], 0
         path = measure.path(name, estimator.path(measure.parts["train"]))
-        smaller = [member for member in path if len(member.features) < len(ranker.features)]
-        larger = [member for member in path if len(member.features) > len(ranker.features)]
+        smaller = [member for member in path if member.n_features < ranker.n_features]
+        larger = [member for member in path if member.n_features > ranker.n_features]
         return [*smaller, ranker, *larger], len(smaller)
     index, coefs = int(estimator.chosen_), estimator.front_coefs_
     population = estimator.front_rankers_ if coefs is None else rankers.LinearPopulation(coefs)

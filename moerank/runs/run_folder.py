@@ -213,11 +213,11 @@ def judge_on_new(
         if rival is None:
             raise ValueError(f"{run} has no model on all features; name another run with --against")
         rival_title = f"the model on all features of {run}"
-        rival_features = f"all {len(rival.features)} features"
+        rival_features = f"all {rival.n_features} features"
     else:
         rival_run = find_result(against)
         rival, rival_title = rival_run.best, f"the chosen model of {against}"
-        rival_features = f"{len(rival.features)} of {against}"
+        rival_features = f"{rival.n_features} of {against}"
     metric = MetricSection(**result.configuration["metric"]).make()
     columns = {**result.configuration["data"]}
     columns |= {name: column for name, column in {"label": label, "query": query}.items() if column}
@@ -226,14 +226,14 @@ def judge_on_new(
     )
     remedy = "; or compare with another run by --against"
     _, reference = _values(new, rival_run, rival, columns, metric, rival_title, remedy)
-    size = len(result.best.features)
+    size = result.best.n_features
     verdict = judge(
         selection,
         reference,
         "new",
         metric.name,
         size,
-        len(rival.features),
+        rival.n_features,
         can_differ=metric.can_differ(data),
         weights=data.query_weights,
         margin=getattr(result.verdict, "margin", MARGIN),
@@ -250,7 +250,7 @@ def judge_on_new(
         "result": str(run),
         "n_features": size,
         "against": None if against is None else str(against),
-        "n_features_against": len(rival.features),
+        "n_features_against": rival.n_features,
         "data": str(new),
         "sentence": f"{verdict.finding}: {comparison}; {verdict.outcome}",
     }

@@ -147,7 +147,7 @@ class Store:
     def fail(self, cell: Work, error: str, traceback: str = "") -> None:
         """Write why a claimed cell failed and release the claim."""
         failure = Failure(cell=cell.label, error=error, traceback=traceback)
-        replace_file(self._path(cell.key, "failures"), failure.to_json().encode())
+        failure.write(self._path(cell.key, "failures"))
         self.release(cell.key)
 
     def forget_failure(self, cell: Work) -> None:

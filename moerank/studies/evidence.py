@@ -276,9 +276,9 @@ class Half(Work):
         solver = _with_draws_of(self.half, cell.solver, problem)
         with warnings.catch_warnings(action="ignore"):  # else each half would repeat them
             result = run_fold(halved, 1, solver, random_state=random_state, baselines=False)
-        metric = result.metrics[0]
+        metric = result.metric
         members = sorted(result.front, key=lambda member: member.score("train", metric))
-        best_of_size = {len(member.features): list(member.features) for member in members}
+        best_of_size = {member.n_features: list(member.features) for member in members}
         return Selections(features=list(best_of_size.values()))
 
 

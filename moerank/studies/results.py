@@ -106,7 +106,7 @@ class Results(tuple[Result, ...]):
         """
         if not self:
             raise NoResultsError("there is no finished run")
-        return self[0].metrics[0]
+        return self[0].metric
 
     @property
     def objectives(self) -> list[str]:
@@ -274,7 +274,7 @@ def _row(result: Result, index: int, *, members: bool) -> Json:
     row: Json = {name: getattr(result, name) for name in ("problem", "fold", "solver", "seed")}
     if members:
         row |= {"member": index + 1, "chosen": index == result.chosen}
-    row["n_features"] = len(member.features)
+    row["n_features"] = member.n_features
     row |= columns_of(member.scores)
     row |= {name: member.objectives[name] for name in result.further_objectives}
     row["instances"] = np.nan
@@ -300,8 +300,8 @@ def best_by_size(
     The best member has the highest metric of the error on the part `chosen_on`; ties go to fewer features. NaN means
     that no member has such a size.
     """
-    sizes = np.array([len(member.features) for member in result.front])
-    quality = np.array([member.scores[chosen_on][result.metrics[0]] for member in result.front])
+    sizes = np.array(result.sizes)
+    quality = np.array([member.scores[chosen_on][result.metric] for member in result.front])
     values = np.array([member.scores[part][metric] for member in result.front])
     order = np.lexsort((sizes, -quality))  # the best one first
     counts = np.arange(1, len(result.feature_names) + 1)[:, None]

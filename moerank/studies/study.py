@@ -479,7 +479,7 @@ class Study:
                 check_names(self.out, grids.values())
                 if list(grids) != [grid.model_dump_json() for grid in stored_grids]:
                     requests = Requests(format=FORMAT, moerank=VERSION, grids=list(grids.values()))
-                    replace_file(path, requests.to_json().encode())
+                    requests.write(path)
             for remark in self.newer_files():
                 warnings.warn(remark, stacklevel=2)
             states = self.states()
