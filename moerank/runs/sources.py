@@ -64,6 +64,10 @@ def change_parts(fold: Fold, change: Callable[[RankingData], RankingData]) -> Fo
 
 
 Precision: TypeAlias = Literal["float32", "float64"]
+OneOrMore: TypeAlias = Annotated[int, at_least(1)]
+TwoOrMore: TypeAlias = Annotated[int, at_least(2)]
+FiveOrMore: TypeAlias = Annotated[int, at_least(5)]
+Seed: TypeAlias = Annotated[int, at_least(0, MAX_SEED)]
 
 # Largest size, in bytes of its features, of a fold that stays in memory for the next cell of a study.
 LARGEST_FOLD = 2**30
@@ -93,7 +97,7 @@ class DataSection(Section):
 
     normalize: Literal["none", "query", "minmax", "standard"] = "none"
     scaled: Literal["query"] | None = None
-    grid: tuple[Annotated[int, at_least(1)], Annotated[int, at_least(1)]] | None = None
+    grid: tuple[OneOrMore, OneOrMore] | None = None
     overlap: Literal["refuse", "allow"] = "refuse"
 
     @model_validator(mode="after")
@@ -172,7 +176,7 @@ class Split(Section):
     validation: Share | None = None
     test: Share | None = None
     folds: Annotated[int, at_least(3, MAX_FOLDS)] | None = None
-    seed: Annotated[int, at_least(0, MAX_SEED)] = 0
+    seed: Seed = 0
 
     @model_validator(mode="after")
     def _check_kind(self) -> Self:
@@ -447,9 +451,9 @@ class DigitsData(MadeData):
 
     make = load_digits_fold
     source: Literal["digits"]
-    n_queries: Annotated[int, at_least(5)] = 150
-    n_documents: Annotated[int, at_least(2)] = 100
-    seed: Annotated[int, at_least(0, MAX_SEED)] = 0
+    n_queries: FiveOrMore = 150
+    n_documents: TwoOrMore = 100
+    seed: Seed = 0
 
 
 class PlantedData(MadeData):
@@ -457,14 +461,14 @@ class PlantedData(MadeData):
 
     make = load_planted_fold
     source: Literal["planted"]
-    n_queries: Annotated[int, at_least(1)] = 100
-    n_documents: Annotated[int, at_least(2)] = 20
-    n_relevant: Annotated[int, at_least(1)] = 5
+    n_queries: OneOrMore = 100
+    n_documents: TwoOrMore = 20
+    n_relevant: OneOrMore = 5
     n_redundant: Annotated[int, at_least(0)] = 10
     n_noise: Annotated[int, at_least(0)] = 15
     n_labels: Annotated[int, at_least(2, MAX_LABELS)] = 3
     noise: Annotated[float, Field(strict=True, ge=0)] = 0.1
-    seed: Annotated[int, at_least(0, MAX_SEED)] = 0
+    seed: Seed = 0
 
 
 class ShopData(MadeData):
@@ -472,17 +476,17 @@ class ShopData(MadeData):
 
     make = load_shop_fold
     source: Literal["shop"]
-    n_queries: Annotated[int, at_least(5)] = 2000
-    n_documents: Annotated[int, at_least(2)] = 10
-    seed: Annotated[int, at_least(0, MAX_SEED)] = 0
+    n_queries: FiveOrMore = 2000
+    n_documents: TwoOrMore = 10
+    seed: Seed = 0
 
 
 class WebData(DataSection):
     """Synthetic data with the shape of MSLR-WEB30K; see `make_web`."""
 
     source: Literal["web"]
-    queries: Annotated[int, at_least(5)] = 300
-    seed: Annotated[int, at_least(0, MAX_SEED)] = 0
+    queries: FiveOrMore = 300
+    seed: Seed = 0
     dtype: Precision = "float32"
 
     def _read(self, fold: int, folders: Folders) -> Fold:
