@@ -145,8 +145,7 @@ class LinearDeployable(DeployableModel):
         """The summands weight · (x − offset) / scale."""
         n = len(self.names)
         scaling = self.scaling or FittedScaling("standard", (0.0,) * n, (1.0,) * n)
-        rows = zip(self.names, self.weights, scaling.offset, scaling.scale, strict=True)
-        return [Term(*row) for row in rows]
+        return list(map(Term, self.names, self.weights, scaling.offset, scaling.scale))
 
     @property
     def single_weights(self) -> list[float]:

@@ -51,17 +51,8 @@ def solr(ranker: Deployable, path: Path) -> Deployment:
     Numbers that single precision cannot hold are a ValueError.
     """
     store = path.with_name(f"{path.stem}-features{path.suffix}")
-    if isinstance(ranker, LinearDeployable):
-        kind, features, params = _linear(ranker)
-    else:
-        kind, features, params = _trees(ranker)
-    model: Node = {
-        "store": ranker.name,
-        "name": ranker.name,
-        "class": f"{PACKAGE}.model.{kind}",
-        "features": features,
-        "params": params,
-    }
+    form = _linear(ranker) if isinstance(ranker, LinearDeployable) else _trees(ranker)
+    model: Node = {"store": ranker.name, "name": ranker.name, **form}
     content = json_bytes(model, compact=isinstance(ranker, TreesDeployable))
     files = {store: json_bytes(_store(ranker)), path: content}
     return Deployment(files, _next_step(ranker, store, path))
@@ -89,14 +80,15 @@ def _store(ranker: Deployable) -> list[Node]:
     return features
 
 
-def _linear(ranker: LinearDeployable) -> tuple[str, list[Node], Node]:
+def _linear(ranker: LinearDeployable) -> Node:
     """Return class, features and parameters: weights as numbers, those of normalisers as text, as Solr reads them."""
     features: list[Node] = [{"name": label} for label in ranker.labels]
     if ranker.scaling is not None:
         for feature, term in zip(features, ranker.terms, strict=True):
             feature["norm"] = _normaliser(*normaliser(term, ranker.scaling.kind))
     weights = dict(zip(ranker.labels, ranker.single_weights, strict=True))
-    return "LinearModel", features, {"weights": weights}
+    params = {"weights": weights}
+    return {"class": f"{PACKAGE}.model.LinearModel", "features": features, "params": params}
 
 
 def _normaliser(offset: float, scale: float, maximum: float | None) -> Node:
@@ -108,7 +100,7 @@ def _normaliser(offset: float, scale: float, maximum: float | None) -> Node:
     return {"class": f"{PACKAGE}.norm.{name}", "params": params}
 
 
-def _trees(ranker: TreesDeployable) -> tuple[str, list[Node], Node]:
+def _trees(ranker: TreesDeployable) -> Node:
     """Return class, features and parameters, numbers as text. No value is absent: the store or Solr has a default."""
     trees = ranker.trees
     leaves: list[Node] = [{"value": repr(to_single(value, "a leaf"))} for value in trees.leaves]
@@ -117,9 +109,11 @@ def _trees(ranker: TreesDeployable) -> tuple[str, list[Node], Node]:
         for column, threshold in zip(trees.columns, _thresholds(trees)[1].tolist(), strict=True)
     ]
     nested = nested_trees(trees, splits, leaves, lambda low, high: {"left": low, "right": high})
-    features: list[Node] = [{"name": label} for label in ranker.labels]
-    roots = [{"weight": "1", "root": root} for root in nested]
-    return "MultipleAdditiveTreesModel", features, {"trees": roots}
+    return {
+        "class": f"{PACKAGE}.model.MultipleAdditiveTreesModel",
+        "features": [{"name": label} for label in ranker.labels],
+        "params": {"trees": [{"weight": "1", "root": root} for root in nested]},
+    }
 
 
 def _thresholds(trees: Forest) -> tuple[Floats, Floats]:
