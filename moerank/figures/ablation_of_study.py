@@ -16,6 +16,7 @@ from moerank.figures.panels import (
     objectives_note,
     select_goal,
 )
+from moerank.figures.style import POINTS, STEPS
 from moerank.studies.comparison import compare_solvers
 from moerank.studies.results import NoResultsError, Results, mean_by_size
 
@@ -33,26 +34,26 @@ def ablation_panels(view: View) -> Panels:
     results, metric = view.results, view.metric
     fold = view.fold
     # A front in more than two objectives is not a curve in two of them.
-    style = {"linestyle": "none"} if results.further_objectives else {"drawstyle": "steps-post"}
+    style = POINTS if results.further_objectives else STEPS
     fronts = {}
     means: dict[str, dict[str, list[Curve]]] = {"train": {}, "test": {}}
     for solver, folds in results.by_solver().items():
         front = folds[fold][0].front if fold in folds else []
         curve = Curve(
-            x=[member.n_features for member in front],
-            y=[member.scores["train"][metric] for member in front],
+            [member.n_features for member in front],
+            [member.scores["train"][metric] for member in front],
             style=style | {"markevery": 1},
         )
         fronts[names[solver]] = [curve]
         for part, curves in means.items():
             values = mean_by_size(folds, part, metric, chosen_on="train")
-            curves[names[solver]] = [Curve(x=range(1, len(values) + 1), y=values)]
+            curves[names[solver]] = [Curve(range(1, len(values) + 1), values)]
     return Panels(
         title=_finding(results, names, metric),
         panels=[
-            Panel(title=f"Fronts of fold {fold}, first seed", curves=fronts),
-            Panel(title="Training, mean of all folds and seeds", curves=means["train"]),
-            Panel(title="Test, the same members", curves=means["test"]),
+            Panel(fronts, f"Fronts of fold {fold}, first seed"),
+            Panel(means["train"], "Training, mean of all folds and seeds"),
+            Panel(means["test"], "Test, the same members"),
         ],
         coloured=list(fronts),
         height=1.25,

@@ -16,7 +16,7 @@ from moerank.figures.panels import (
     best_of_families,
     error_note,
 )
-from moerank.figures.style import GREY, axis_limits, solvers_outside
+from moerank.figures.style import GREY, POINTS, axis_limits, solvers_outside
 from moerank.studies.comparison import name_solvers
 from moerank.studies.results import Results, by_validation, mean_by_size, offers_sizes, verdicts
 
@@ -46,12 +46,12 @@ def accuracy_panels(
     for solver, folds in results.by_solver().items():
         size, value = means[solver]
         values[solver] = np.array([value])
-        curve = Curve(x=[size], y=[value], style={"linestyle": "none"}, drops=True)
+        curve = Curve([size], [value], style=POINTS, drops=True)
         if offers_sizes(folds):
             values[solver] = mean_by_size(folds, "test", metric, exact=exact)
             curve = Curve(
-                x=range(1, len(values[solver]) + 1),
-                y=values[solver],
+                range(1, len(values[solver]) + 1),
+                values[solver],
                 ring=(size, value) if solver == best else None,
                 ring_label=f"chosen, mean of {solver}",
             )
@@ -66,7 +66,7 @@ def accuracy_panels(
     notes.append(name_solvers("Some values lie beyond the axis", solvers_outside(values, limits)))
     return Panels(
         title=_finding(results),
-        panels=[Panel(curves=curves, references=references, limits=limits)],
+        panels=[Panel(curves, references=references, limits=limits)],
         coloured=best_of_families(results, results.solvers),
         height=2.2,
         labels=("Number of features" if exact else "Number of features, at most", f"Test {metric}"),
@@ -96,7 +96,7 @@ def _references(view: View) -> list[Curve]:
             "zorder": 3,
             "clip_on": False,
         }
-        curves.append(Curve(x=sizes, y=values, style=style))
+        curves.append(Curve(sizes, values, style=style))
     return curves
 
 

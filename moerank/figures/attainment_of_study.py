@@ -19,6 +19,7 @@ from moerank.figures.panels import (
     farthest_from_first,
     select_goal,
 )
+from moerank.figures.style import STEPS
 from moerank.mofsrank.objectives import FRONT
 from moerank.mofsrank.stage import Stage
 from moerank.statistics import attainment_surfaces
@@ -63,7 +64,7 @@ def attainment_panels(view: View) -> Panels:
     n_seeds = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
     return Panels(
         title=f"Attainment surfaces of fold {fold}",
-        panels=[Panel(curves=curves)],
+        panels=[Panel(curves)],
         coloured=farthest_from_first(results.among(list(runs))),
         height=2.2,
         labels=("Number of features", f"Training {view.metric}, fold {fold}"),
@@ -116,7 +117,7 @@ def _surfaces(fronts: Sequence[Matrix], x: Array, *, upwards: bool) -> list[Curv
     if upwards:
         heights = [1.0 - height for height in heights]
     quarter, median, three_quarters = heights
-    return [Curve(x=x, y=median, band=(quarter, three_quarters), style={"drawstyle": "steps-post"})]
+    return [Curve(x, median, band=(quarter, three_quarters), style=STEPS)]
 
 
 def staircase(surface: Matrix, k: Array) -> Vector:

@@ -13,7 +13,7 @@ from moerank.figures.panels import (
     best_of_families,
     error_note,
 )
-from moerank.figures.style import axis_limits, solvers_outside
+from moerank.figures.style import POINTS, axis_limits, solvers_outside
 from moerank.studies.comparison import name_solvers
 
 # Shortest time on the logarithmic scale, in CPU seconds; shorter times are not reliable.
@@ -32,13 +32,12 @@ def cost_panels(view: View) -> Panels:
     values = {solver: np.array([value]) for solver, value in means[f"test {metric}"].items()}
     limits = axis_limits(values)
     curves = {
-        solver: [Curve(x=[times[solver]], y=value, style={"linestyle": "none"})]
-        for solver, value in values.items()
+        solver: [Curve([times[solver]], value, style=POINTS)] for solver, value in values.items()
     }
     outside = name_solvers("Some values lie beyond the axis", solvers_outside(values, limits))
     return Panels(
         title=f"Test {metric} and training time of {len(values)} solvers",
-        panels=[Panel(curves=curves, limits=limits, log_axes="x")],
+        panels=[Panel(curves, limits=limits, log_axes="x")],
         coloured=best_of_families(results, results.solvers),
         height=2.2,
         labels=("CPU seconds of tuning and training", f"Test {metric}"),

@@ -10,6 +10,7 @@ from moerank.figures.style import (
     GREY,
     LINES,
     NOTE_SIZE,
+    POINTS,
     RING,
     finish_figure,
     one_panel,
@@ -76,7 +77,7 @@ def draw_front(result: Result, members: pd.DataFrame, baselines: pd.DataFrame) -
         note = f"Searched: {searched}. Shown: {label.lower()} and {metric}. {note}"
     figure, axes = one_panel(3.2)
     for part in PARTS:
-        look = LINES[part] if is_curve else LINES[part] | {"linestyle": "none"}
+        look = LINES[part] if is_curve else LINES[part] | POINTS
         axes.plot(members["amount"], members[part], **look)
     if is_curve and members["low"].notna().any():
         reference = baselines["test"].iloc[0]

@@ -15,7 +15,7 @@ from moerank.figures.panels import (
     objectives_note,
     select_goal,
 )
-from moerank.figures.style import LINES, axis_limits, solvers_outside
+from moerank.figures.style import LINES, POINTS, axis_limits, solvers_outside
 from moerank.studies.comparison import name_solvers
 
 
@@ -29,7 +29,7 @@ def fronts_panels(view: View) -> Panels:
     metric, fold = view.metric, view.fold
     runs, absent = fronts_of_fold(view)
     many_objectives = len(view.results.further_objectives) > 0
-    style = {"linestyle": "none", "markevery": 1} if many_objectives else {}
+    style = {**POINTS, "markevery": 1} if many_objectives else {}
     panels, outside = [], []
     for part, look in LINES.items():
         curves = {}
@@ -38,15 +38,15 @@ def fronts_panels(view: View) -> Panels:
             sizes = run.sizes
             values[solver] = np.array([member.scores[part][metric] for member in run.front])
             curve = Curve(
-                x=sizes,
-                y=values[solver],
+                sizes,
+                values[solver],
                 style=style,
                 ring=(sizes[run.chosen], values[solver][run.chosen]),
                 has_grey=not many_objectives,
             )
             curves[solver] = [curve]
         limits = axis_limits(values)
-        panels.append(Panel(title=look["label"], curves=curves, limits=limits))
+        panels.append(Panel(curves, look["label"], limits=limits))
         outside += solvers_outside(values, limits)
     outside_note = name_solvers("Some values lie beyond the axis", dict.fromkeys(outside))
     return Panels(

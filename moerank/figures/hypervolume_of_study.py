@@ -21,6 +21,7 @@ from moerank.figures.panels import (
     farthest_from_first,
     view_of_run,
 )
+from moerank.figures.style import STEPS
 from moerank.runs.result import Result
 from moerank.studies.comparison import compare_solvers, name_solvers
 from moerank.studies.results import NoResultsError, Results, Runs
@@ -113,10 +114,10 @@ def _zoomed_panel(title: str, curves: Mapping[str, Matrix], visible: Collection[
     high = max(values[-1] for _, _, values, _ in visible)
     lines = {}
     for solver, (steps, lower, values, upper) in curves.items():
-        lines[solver] = [Curve(x=steps, y=values, band=(lower, upper))]
+        lines[solver] = [Curve(steps, values, band=(lower, upper))]
     return Panel(
-        title=title,
-        curves=lines,
+        lines,
+        title,
         limits=(low - 0.02, high + max(0.05 * (high - low), 0.005)),
         log_axes="x",
     )
@@ -151,12 +152,12 @@ def runtimes_panels(study: SearchStudy, problem: str | None, count: str) -> Pane
         if len(reached):
             shares = np.arange(1, len(reached) + 1) / len(runs)
             x, y = np.append(reached, times[count].max()), np.append(shares, shares[-1])
-            curves[search] = [Curve(x=x, y=y, style={"drawstyle": "steps-post"})]
+            curves[search] = [Curve(x, y, style=STEPS)]
     lowest, highest = times["target"].min(), times["target"].max()
     problems = ", ".join(times["problem"].unique())
     return _panels_of_searches(
         study,
-        [Panel(curves=curves, limits=(0.0, 1.0), log_axes="x")],
+        [Panel(curves, limits=(0.0, 1.0), log_axes="x")],
         title=f"Targets reached on {problems}: {lowest:g} to {highest:g} hypervolume share",
         labels=(count.capitalize(), "Share of targets and runs"),
     )

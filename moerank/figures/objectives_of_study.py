@@ -24,6 +24,7 @@ from moerank.figures.panels import (
     select_goal,
     view_of_run,
 )
+from moerank.figures.style import POINTS, STEPS
 from moerank.runs.result import Result
 from moerank.studies.results import NoResultsError, front_points
 
@@ -58,7 +59,7 @@ def objectives_panels(view: View) -> Panels:
             fill(f"{titles[y]} against {_lower_initial(titles[x])}", 44) if len(pairs) > 1 else ""
         )
         logs = "".join(compress("xy", map(has_log_axis, pair)))
-        panels.append(Panel(title=title, curves=_curves(runs, objectives, pair), log_axes=logs))
+        panels.append(Panel(_curves(runs, objectives, pair), title, log_axes=logs))
     labels = ("", f"Objectives in training, fold {fold} ")
     if len(pairs) == 1:
         xlabel, ylabel = titles.values()
@@ -85,17 +86,16 @@ def _curves(
         minimised = front_points(run)[:, columns]
         points = metric_for_error(minimised, pair)
         best = points[non_dominated(minimised)]
-        dots = {"linestyle": "none", "markevery": 1, "markersize": 2.6, "label": "_members"}
-        steps = {"drawstyle": "steps-post", "markevery": 1}
+        dots = {**POINTS, "markevery": 1, "markersize": 2.6, "label": "_members"}
         curves[solver] = [
             Curve(
-                x=points[:, 0],
-                y=points[:, 1],
+                points[:, 0],
+                points[:, 1],
                 style=dots,
                 ring=tuple(points[run.chosen]),
                 has_grey=False,
             ),
-            Curve(x=best[:, 0], y=best[:, 1], style=steps),
+            Curve(best[:, 0], best[:, 1], style={**STEPS, "markevery": 1}),
         ]
     return curves
 

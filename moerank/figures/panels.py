@@ -106,7 +106,7 @@ def best_of_families(results: Results, solvers: Sequence[str]) -> list[str]:
     return [best[family] for family in [*FAMILIES, "given"] if family in best]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Curve:
     """A line, or points, of a solver in a panel."""
 
@@ -120,12 +120,12 @@ class Curve:
     has_grey: bool = True  # True if it is also drawn for a solver without a colour
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Panel:
     """Curves of several solvers over one pair of axes."""
 
-    title: str = ""
     curves: Mapping[str, Sequence[Curve]]  # by solver
+    title: str = ""
     references: Sequence[Curve] = ()  # curves with a style of their own, drawn first
     limits: tuple[float, float] | None = None  # of the y axis
     log_axes: str = ""  # the logarithmic ones among "xy"
@@ -183,7 +183,7 @@ def _draw_panel(axes: Axes, panel: Panel, frame: Panels) -> None:
     looks = assign_looks(frame.coloured)
     for solver in frame.coloured:
         # A solver with a colour needs a line for the legend.
-        for curve in panel.curves.get(solver, [Curve(x=[], y=[])]):
+        for curve in panel.curves.get(solver, [Curve([], [])]):
             _draw_curve(axes, curve, solver, looks[solver])
     solvers = dict.fromkeys(solver for panel in frame.panels for solver in panel.curves)
     greys = [solver for solver in solvers if solver not in looks]

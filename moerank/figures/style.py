@@ -31,9 +31,12 @@ CHOSEN = "#D55E00"
 # Properties of a line or marker, as matplotlib names them.
 Style: TypeAlias = dict[str, Any]
 
+POINTS: Style = {"linestyle": "none"}
+STEPS: Style = {"drawstyle": "steps-post"}
+
 # Look of the chosen member.
 RING: Style = {
-    "linestyle": "none",
+    **POINTS,
     "marker": "o",
     "markersize": 7,
     "fillstyle": "none",
