@@ -209,12 +209,24 @@ def _folders(
 
 
 def _show(results: list[Result], out: Path, *, as_json: bool, trec: bool) -> None:
+    """Print the files and the next command of one fold; with --quiet, only the verdict."""
+    from moerank.cli.tables import paragraph
+    from moerank.runs.result import FILES
+
     if len(results) > 1:
         _show_folds(results, out, as_json=as_json)
-    elif as_json:
-        options.print_json(results[0].model_dump(mode="json"))
+        return
+    [result] = results
+    files = sorted([*FILES, FRONT_FIGURE, *(TREC if trec else ())])
+    contents = f"Files in {out}: {', '.join(files)}"
+    if as_json:
+        options.print_json(result.model_dump(mode="json"))
+    elif not is_quiet.get():
+        say(f"{paragraph(contents)}\n{_next_step(result, out)}")
+    elif result.verdict is not None:
+        say(f"{result.verdict.sentence}.")
     else:
-        _show_end(results[0], out, trec=trec)
+        say(contents)
 
 
 def _show_folds(results: list[Result], out: Path, *, as_json: bool) -> None:
@@ -231,21 +243,6 @@ def _show_folds(results: list[Result], out: Path, *, as_json: bool) -> None:
         output().print(table)
         say(paragraph(finding))
     say(f"Wrote to {out}: {', '.join(f'fold{result.fold}' for result in results)}")
-
-
-def _show_end(result: Result, out: Path, *, trec: bool) -> None:
-    """Print the files and the next command of one fold; with --quiet, only the verdict."""
-    from moerank.cli.tables import paragraph
-    from moerank.runs.result import FILES
-
-    files = sorted([*FILES, FRONT_FIGURE, *(TREC if trec else ())])
-    contents = f"Files in {out}: {', '.join(files)}"
-    if not is_quiet.get():
-        say(f"{paragraph(contents)}\n{_next_step(result, out)}")
-    elif result.verdict is not None:
-        say(f"{result.verdict.sentence}.")
-    else:
-        say(contents)
 
 
 def _next_step(result: Result, out: Path) -> str:

@@ -425,13 +425,18 @@ def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None
         ...
     ValueError: --set ensemble.generatons: unknown key [ensemble] generatons; did you mean generations?
     """
-    path = problem_path(problem)
+    shipped = shipped_problems()
+    path = shipped.get(str(problem), Path(problem))
+    if not path.is_file():
+        raise FileNotFoundError(
+            unknown("problem", str(problem), shipped) + " (or give the path of a problem file)"
+        )
     if reader_of(path) is not None:
         raise ValueError(f"{path} is a table, not a problem file; moerank init {path} writes one")
     overrides = overrides or {}
     with _explained(str(path), overrides):
         content = Problem.model_validate(_changed(read_toml(path), overrides))
-    return content if str(problem) in shipped_problems() else content.located_in(path.parent)
+    return content if str(problem) in shipped else content.located_in(path.parent)
 
 
 def make_problem(name: str, data: InMemory, settings: Mapping[str, Any] | None = None) -> Problem:
@@ -493,17 +498,6 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
     with _explained(f"problem {problem.name!r}", settings):
         changed = Problem.model_validate(document)
     return changed.located_in(problem._folder) if problem._folder else changed
-
-
-def problem_path(problem: str | Path) -> Path:
-    """Return the path of a problem file, or of the shipped problem of this name."""
-    shipped = shipped_problems()
-    path = shipped.get(str(problem), Path(problem))
-    if not path.is_file():
-        raise FileNotFoundError(
-            unknown("problem", str(problem), shipped) + " (or give the path of a problem file)"
-        )
-    return path
 
 
 def _explained(file: str, overrides: Mapping[str, object]) -> AbstractContextManager[None]:

@@ -171,7 +171,9 @@ def run_fold(
         parts = {"train": train, "validation": validation, "test": test}
         metrics, tuning = _metrics(problem, parts), problem.metric.for_tuning()
         if baselines or fold == 1:  # a study warns about its first fold only
-            _warn_of_equal_values(metrics[0], (train, test))
+            for part in (train, test):  # on whose queries no ranker can differ
+                if remark := check_differing(metrics[0], part):
+                    warnings.warn(remark, stacklevel=2)
         run = FoldRun(
             problem, fold, solver, seed, random_state, settings, report, parts, metrics, tuning
         )
@@ -201,14 +203,6 @@ def _metrics(problem: Problem, parts: Parts) -> tuple[Metric, Metric]:
         return metric, MAP()
     largest = max(part.y.max() for part in parts.values())
     return metric, NDCG(10, "linear" if largest > LARGEST_EXP2_LABEL else "exp2")
-
-
-def _warn_of_equal_values(metric: Metric, parts: Iterable[RankingData]) -> None:
-    """Warn about queries on which no ranker can differ."""
-    for part in parts:
-        remark = check_differing(metric, part)
-        if remark:
-            warnings.warn(remark, stacklevel=3)
 
 
 def tuned_backend(problem: Problem, parts: Parts) -> Any:

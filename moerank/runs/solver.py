@@ -314,18 +314,12 @@ def configuration(
     texts = {**settings, "data": None}
     if isinstance(solver, NamedSolver):  # others are described in full
         texts["solver"] = identity
-    code = _digests_of_code(texts)
+    code = {}
+    for text in names_of_code(texts) if code_is_allowed() else ():
+        with suppress(ValueError):  # another text of the form module:name
+            code[text] = digest(load_code(text), text)
     run = {"problem": problem.name, "fold": fold, "seed": seed, "solver": identity, **settings}
     return {**run, "code": code} if code else run
-
-
-def _digests_of_code(values: object) -> dict[str, str]:
-    """Return digests of the objects that settings name as ``module:name``; ignore other texts of this form."""
-    digests = {}
-    for text in names_of_code(values) if code_is_allowed() else ():
-        with suppress(ValueError):
-            digests[text] = digest(load_code(text), text)
-    return digests
 
 
 def _judges_instances(backend: str) -> bool:

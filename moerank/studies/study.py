@@ -149,15 +149,6 @@ class Grid(Section):
         ]
 
 
-def read_problems(requested: RequestedProblems, settings: Mapping[str, object]) -> list[Problem]:
-    """Return the requested problems with `settings` instead of their own values; see `load_problem`.
-
-    A mapping gives names, also to data in memory; see `make_problem`. Two different problems must not share a name.
-    """
-    problems = [_problem(source, settings, name) for name, source in _sources(requested)]
-    return _distinct(problems, "two problems are called {}; give one of them another name")
-
-
 def read_solvers(requested: RequestedSolvers, **rules: bool) -> list[Solver]:
     """Return the requested solvers, see `Study` and for `rules` `GivenSolver.of`; two must not share a name."""
     solvers = []
@@ -176,6 +167,7 @@ def _sources(requested: Any) -> list[tuple[str | None, Any]]:
     return [(None, source) for source in requested]
 
 
+TWO_PROBLEMS = "two problems are called {}; give one of them another name"
 TWO_SOLVERS = "two solvers are called {}; name one of them with solvers={{'a name': …}}"
 
 ProblemOrSolver = TypeVar("ProblemOrSolver", Problem, Solver)
@@ -373,7 +365,10 @@ class Study:
         if folds is not None:
             requested = tuple(folds) if isinstance(folds, Iterable) else (folds,)
         groups: dict[tuple[int, ...], list[Problem]] = {}
-        for problem in read_problems(problems, settings or {}):
+        requested_problems = [
+            _problem(source, settings or {}, name) for name, source in _sources(problems)
+        ]
+        for problem in _distinct(requested_problems, TWO_PROBLEMS):
             groups.setdefault(folds_of(problem, requested, data), []).append(problem)
         rules = {"own_goal": own_goal, "tune": tune}
         variants = _read_ablation(ablate or {}, rules)

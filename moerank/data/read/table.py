@@ -209,7 +209,16 @@ def load_table_fold(directory: str | os.PathLike[str], **options: Any) -> Fold:
     """
     folder = Path(directory)
     read.check_folder(folder, "load_table_fold reads the folder of one fold")
-    paths = [_part(folder, names) for names in NAMES_OF_PARTS]
+    paths = []
+    for names in NAMES_OF_PARTS:
+        path = find_part(folder, names)
+        if path is None:
+            ending, *endings = _readers()
+            files = f"{', '.join(name + ending for name in names)} (also {', '.join(endings)})"
+            raise FileNotFoundError(
+                f"{folder}: looked for {files} and found {read.names_in(folder)}"
+            )
+        paths.append(path)
     roles = {role: options.get(role) for role in ROLES}
     columns = table_columns(paths[0], roles, options.get("features"), options.get("exclude"))
     settings = options | {
@@ -461,15 +470,6 @@ def find_part(folder: Path, names: tuple[str, ...] = NAMES_OF_PARTS[0]) -> Path 
     """Return the table in a folder that has one of these names, by default the training table; None without one."""
     candidates = (folder / (name + ending) for name in names for ending in _readers())
     return next((path for path in candidates if path.is_file()), None)
-
-
-def _part(folder: Path, names: tuple[str, ...]) -> Path:
-    path = find_part(folder, names)
-    if path is None:
-        ending, *endings = _readers()
-        wanted = f"{', '.join(name + ending for name in names)} (also {', '.join(endings)})"
-        raise FileNotFoundError(f"{folder}: looked for {wanted} and found {read.names_in(folder)}")
-    return path
 
 
 def usual_column(present: Iterable[str], names: Sequence[str]) -> str | None:
