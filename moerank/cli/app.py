@@ -78,7 +78,7 @@ def _add(group: typer.Typer, *commands: Callable[..., None]) -> None:
     for command in commands:
         text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples\n--------\n")
         text, _, entries = text.partition("\n\nParameters\n----------\n")
-        _describe(command, ENTRY.findall(entries))
+        _describe(command, f"{options.__doc__}\n{entries}")
         paragraphs = [paragraph.replace("\n", " ") for paragraph in text.split("\n\n")]
         lines = _without_styles(examples).splitlines()
         group.command(
@@ -92,10 +92,12 @@ def _without_styles(text: str) -> str:
     return text.replace("[", "\\[")  # a bracket would begin a style
 
 
-def _describe(command: Any, entries: list[tuple[str, str, str]]) -> None:
-    """Make a parameter for each entry: an option if it is keyword-only, else an argument."""
+def _describe(command: Any, entries: str) -> None:
+    """Describe the parameters of a command: options if they are keyword-only, else arguments."""
     hints, parameters = get_type_hints(command, include_extras=True), signature(command).parameters
-    for name, placeholder, text in entries:
+    for name, placeholder, text in ENTRY.findall(entries):
+        if name not in parameters:
+            continue
         kind, info = hints[name], typer.Argument()
         if parameters[name].kind is Parameter.KEYWORD_ONLY:
             info = typer.Option(f"--{name.strip('_').replace('_', '-')}")

@@ -13,9 +13,9 @@ from moerank.files import prepare_folder
 
 
 def certify_command(
-    result: options.ResultPath,
+    result: Path,
     *,
-    data: options.Data = None,
+    data: Path | None = None,
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -72,7 +72,7 @@ def certify_command(
 
 
 def judge_command(
-    result: options.ResultPath,
+    result: Path,
     new: Path,
     *,
     against: Path | None = None,
@@ -83,8 +83,8 @@ def judge_command(
             "'likely loss', 'likely gain' or none; repeatable."
         ),
     ] = None,
-    label: options.Label = None,
-    query: options.Query = None,
+    label: str | None = None,
+    query: str | None = None,
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -122,18 +122,18 @@ def judge_command(
 
 
 def stability_command(
-    problem: options.ProblemName,
+    problem: str,
     *,
-    data: options.Data = None,
+    data: Path | None = None,
     fold: options.Count = 1,
-    solver: options.SolverName = None,
-    set_: options.Settings = None,
+    solver: str | None = None,
+    set_: list[str] | None = None,
     size: options.CountOrNone = None,
     threshold: float = 0.75,
     pairs: options.Count = 25,
     seed: options.Seed = 0,
-    workers: options.Workers = options.N_PROCESSORS,
-    dask: options.Dask = None,
+    workers: options.Count = options.N_PROCESSORS,
+    dask: str | None = None,
     out: Path | None = None,
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,

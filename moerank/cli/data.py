@@ -18,19 +18,13 @@ if TYPE_CHECKING:
     from moerank.data.read.table import Labels
 
 
-LabelsOption = Annotated[
-    str | None,
-    typer.Option("--labels", help="E=3,S=2 for text labels, or limits such as 0.25,0.5."),
-]
-
-
 def init_command(
     table: Path,
     *,
-    label: options.Label = None,
-    query: options.Query = None,
+    label: str | None = None,
+    query: str | None = None,
     exclude: str = "",
-    labels: LabelsOption = None,
+    labels: str | None = None,
 ) -> None:
     """Write a problem file for a table, and print what it assumes about each column.
 
@@ -90,7 +84,7 @@ def describe_command(
     what: str,
     *,
     fold: options.Count = 1,
-    data: options.Data = None,
+    data: Path | None = None,
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -189,7 +183,7 @@ def ingest_command(
     judgments: Path,
     out: Path,
     columns: str | None = None,
-    labels: LabelsOption = None,
+    labels: str | None = None,
     log: str | None = None,
     id_: str | None = None,
     exclude: list[str] | None = None,

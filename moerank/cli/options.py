@@ -1,10 +1,37 @@
-"""Options that several commands share."""
+"""Arguments and options that several commands share.
+
+Parameters
+----------
+problem
+    A problem file, or a shipped problem such as digits.
+result
+    Folder of a run, or file of a cell of a study.
+folder
+    Folder of a study.
+solver
+    Name of a solver, see moerank solvers; by default that of the problem file, else mofsrank.
+label
+    Column of relevance labels; by default it is guessed.
+query
+    Column of query ids; by default it is guessed.
+labels
+    E=3,S=2 for text labels, or limits such as 0.25,0.5.
+data
+    Folder with the data of problems; by default $MOERANK_DATA, else ./data.
+seed
+    Seed of all random draws.
+workers
+    Number of processors to use (threads or processes); it does not change results.
+dask : ADDRESS
+    Use the workers of this Dask scheduler (moerank and the data must be there).
+set_ : STAGE.KEY=VALUE
+    Change a value of the problem file; repeatable.
+"""
 
 import json
 import os
 import tomllib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,69 +60,19 @@ AllowCode = Annotated[
 ]
 
 
-ProblemName = Annotated[
-    str, typer.Argument(help="A problem file, or a shipped problem such as digits.")
-]
-
-SolverName = Annotated[
-    str | None,
-    typer.Option(
-        help="Name of a solver, see moerank solvers; by default that of the problem file, "
-        "else mofsrank."
-    ),
-]
-
-ResultPath = Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")]
-
-Label = Annotated[
-    str | None, typer.Option(help="Column of relevance labels; by default it is guessed.")
-]
-
-Query = Annotated[str | None, typer.Option(help="Column of query ids; by default it is guessed.")]
-
 AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON.")]
 
-Data = Annotated[
-    Path | None,
-    typer.Option(help="Folder with the data of problems; by default $MOERANK_DATA, else ./data."),
-]
-
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all random draws.")]
-
-Workers = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        help="Number of processors to use (threads or processes); it does not change results.",
-    ),
-]
+Seed = Annotated[int, typer.Option(min=0)]
 
 # Processors that this process may use.
 N_PROCESSORS = (
     len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 )
 
-Dask = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Use the workers of this Dask scheduler (moerank and the data must be there).",
-    ),
-]
-
-Folder = Annotated[Path, typer.Argument(help="Folder of a study.")]
-
 Quiet = Annotated[
     bool,
     typer.Option(
         "--quiet", "-q", help="Print only errors and one line at the end: no progress, no tables."
-    ),
-]
-
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="STAGE.KEY=VALUE", help="Change a value of the problem file; repeatable."
     ),
 ]
 

@@ -22,7 +22,7 @@ REPORT_FILES = {
 
 
 def report_command(
-    folder: options.Folder,
+    folder: Path,
     *,
     format_: Annotated[
         str, typer.Option("--format", help=f"One of {', '.join(REPORT_FILES)}.")
@@ -82,7 +82,7 @@ def plot_command(
     name: Annotated[
         str, typer.Argument(help=f"One of {', '.join(FIGURES)}; of a run {', '.join(RUN_FIGURES)}.")
     ],
-    folder: options.Folder,
+    folder: Path,
     *,
     problem: str | None = None,
     solvers: str = "",
@@ -167,7 +167,7 @@ def plot_command(
 
 
 def export_command(
-    result: options.ResultPath,
+    result: Path,
     *,
     format_: Annotated[
         str,

@@ -32,17 +32,17 @@ FRONT_FIGURE = "front.png"  # moerank plot draws the other figures of a run
 
 
 def run_command(
-    problem: options.ProblemName,
+    problem: str,
     *,
-    data: options.Data = None,
+    data: Path | None = None,
     fold: str = "1",
-    solver: options.SolverName = None,
+    solver: str | None = None,
     backend: str | None = None,
     ranker: str | None = None,
-    set_: options.Settings = None,
+    set_: list[str] | None = None,
     seed: options.Seed = 0,
-    workers: options.Workers = options.N_PROCESSORS,
-    dask: options.Dask = None,
+    workers: options.Count = options.N_PROCESSORS,
+    dask: str | None = None,
     out: Path | None = None,
     resume: bool = False,
     again: bool = False,
