@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from moerank.arrays import Integers, Mask, Vector
 from moerank.checks import check_choice, unknown
 from moerank.data.inputs import checked_numbers
 
@@ -38,11 +39,11 @@ class FeatureCosts:
     [13.0, 4.0]
     """
 
-    own: NDArray[np.float64]
-    group: NDArray[np.int64]
-    shared: NDArray[np.float64]
+    own: Vector
+    group: Integers
+    shared: Vector
     names: tuple[Hashable, ...]
-    numbers: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    numbers: Mapping[str, Vector] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -85,9 +86,7 @@ class FeatureCosts:
         prices = dict(group_costs or {})
         for name in prices:
             if name not in order:
-                raise ValueError(
-                    f"group_costs: {unknown('group', str(name), list(map(str, order)))}"
-                )
+                raise ValueError(f"group_costs: {unknown('group', str(name), map(str, order))}")
         prices_in_order = [prices.get(name, 0.0) for name in order]
         shared = _checked("group_costs", prices_in_order, len(order))
         return cls(own, group, shared, tuple(order), columns)
@@ -98,9 +97,9 @@ class FeatureCosts:
     @property
     def total(self) -> float:
         """The cost of all features."""
-        return float(self.sums(np.ones((1, len(self)), np.bool_))[0])
+        return float(self.sums(np.ones((1, len(self)), bool))[0])
 
-    def sums(self, masks: NDArray[np.bool_], number: str = "cost") -> NDArray[np.float64]:
+    def sums(self, masks: Mask, number: str = "cost") -> Vector:
         """Return the sum of a number over each set of features, shape (n_sets,), or the costs of the sets.
 
         The sets are the rows of `masks` (n_sets, n_features). Sums are rounded to 12 significant digits, so that equal
@@ -113,13 +112,13 @@ class FeatureCosts:
             sums += shared * masks[:, self.group == index].any(axis=1)
         return np.array([float(f"{total:.12g}") for total in sums])
 
-    def of_features(self, mask: NDArray[np.bool_]) -> Self:
+    def of_features(self, mask: Mask) -> Self:
         """Return the costs of the features in `mask`, shape (n_features,)."""
         numbers = {name: values[mask] for name, values in self.numbers.items()}
         return replace(self, own=self.own[mask], group=self.group[mask], numbers=numbers)
 
 
-def _checked(name: str, values: ArrayLike, size: int, minimum: float = 0) -> NDArray[np.float64]:
+def _checked(name: str, values: ArrayLike, size: int, minimum: float = 0) -> Vector:
     """Return finite numbers from a minimum on as a read-only array, shape (size,)."""
     prices = checked_numbers(
         values,

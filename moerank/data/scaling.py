@@ -102,10 +102,7 @@ def fit_scaling(
             f"{train.name}: the features are scaled already ({train.scaling.kind}); fit to raw "
             "values"
         )
-    minimum, maximum = (
-        train.X.min(axis=0).astype(np.float64),
-        train.X.max(axis=0).astype(np.float64),
-    )
+    minimum, maximum = train.X.min(axis=0).astype(float), train.X.max(axis=0).astype(float)
     with np.errstate(over="ignore"):
         extent = maximum - minimum
     if kind == "minmax":
@@ -127,7 +124,7 @@ def fit_scaling(
 
 def negative_features(data: RankingData) -> Mask:
     """Return which features have raw values below 0, but for replaced missing ones; none if scaled per query."""
-    negative = np.zeros(data.n_features, np.bool_)
+    negative = np.zeros(data.n_features, bool)
     if isinstance(data.scaling, PerQuery):
         return negative
     raw = np.zeros((3, data.n_features))
@@ -158,7 +155,7 @@ def centre_in_queries(values: ArrayLike, offsets: Integers) -> Array:
     The result has double precision. It is exactly 0 where a column is constant in the query, although rounding may
     separate the mean from the constant.
     """
-    values = np.asarray(values, dtype=np.float64, order="C")
+    values = np.asarray(values, float, order="C")
     sizes = np.diff(offsets)
     query = np.repeat(np.arange(len(sizes)), sizes)
     means = np.add.reduceat(values, offsets[:-1]) / sizes.reshape(-1, *[1] * (values.ndim - 1))

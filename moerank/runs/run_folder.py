@@ -269,7 +269,7 @@ def _values(
     try:
         model = source.model(member)
         data = _read(path, model, source.configuration["data"], columns)
-        scores = np.ascontiguousarray(model.predict(data)[:, None], dtype=np.float64)
+        scores = np.ascontiguousarray(model.predict(data)[:, None], float)
     except ValueError as error:
         raise ValueError(f"cannot rank by {title}: {error}{remedy}") from None
     return data, data.weighted(metric.per_query(data, scores))[:, 0]

@@ -93,7 +93,7 @@ def parsed_numbers(cells: pa.Array) -> tuple[pa.Array, Mask]:
     with suppress(pa.ArrowInvalid):
         numbers = cells.cast(pa.float64())
         if pc.all(pc.less(pc.abs(numbers), 2**53)).as_py():
-            return numbers, np.zeros(len(cells), np.bool_)
+            return numbers, np.zeros(len(cells), bool)
     for spellings, digit in ((TRUE, "1"), (FALSE, "0"), (MISSING, None)):
         cells = pc.if_else(pc.is_in(cells, pa.array(spellings)), digit, cells)
     is_number = pc.match_substring_regex(cells, f"^(?:{NUMBER.pattern})$")

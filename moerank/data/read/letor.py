@@ -153,7 +153,7 @@ def read_letor(
 
     The other arguments and errors are those of `load_letor`; `nulls` allows missing values.
     """
-    precision = np.dtype(read.as_precision(dtype or np.float64))
+    precision = np.dtype(read.as_precision(dtype or float))
     check_at_least(1, or_none=True, n_features=n_features)
     if path.is_dir():
         raise IsADirectoryError(
@@ -433,4 +433,4 @@ def _numbers_beside(path: Path, what: str) -> Vector:
     for number, line in enumerate(lines, start=1):
         if not re.search(_NUMBER, line.strip(" \t")) or not 0 < float(line) < float("inf"):
             raise ValueError(f"{path}, line {number}: {read.quoted(line)} is not {what}")
-    return np.array(lines, np.float64)
+    return np.array(lines, float)

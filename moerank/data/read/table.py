@@ -420,9 +420,9 @@ def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | Non
             ~is_wrong,
             lambda i: f"the label {read.quoted(column[i].as_py())} {where} not a number; {remedy}",
         )
-        values = np.asarray(numbers, np.float64)
+        values = np.asarray(numbers, float)
     else:
-        values = np.asarray(_numbers(column, path, name), np.float64)
+        values = np.asarray(_numbers(column, path, name), float)
     _require(~np.isnan(values), f"the label {where} missing; every row needs one")
     if rule is not None:
         return np.searchsorted(rule, values, side="right").astype(np.int64)
