@@ -135,6 +135,7 @@ def read_text(path: Path, limit: int = 2**24) -> str:
 
 
 Json: TypeAlias = dict[str, Any]  # an object of JSON
+AnyPath: TypeAlias = str | os.PathLike[str]
 
 
 def read_toml(path: Path) -> Json:

@@ -22,6 +22,7 @@ from moerank.data.preparation import MissingRule
 from moerank.data.ranking_data import Fold, RankingData
 from moerank.data.read import as_precision, check_folder, names_in
 from moerank.data.read.letor import load_parts
+from moerank.files import AnyPath
 
 
 class Draws:
@@ -46,7 +47,7 @@ MAX_FOLDS = 1000
 
 
 def load_fold(
-    directory: str | os.PathLike[str],
+    directory: AnyPath,
     *,
     zero_based: bool = False,
     missing: MissingRule | None = None,

@@ -20,9 +20,9 @@ import pyarrow as pa
 from moerank.arrays import Floats
 from moerank.checks import check_at_least, unknown
 from moerank.data.inputs import MAX_LABEL
-from moerank.data.read import WrongRowError, text_lines
+from moerank.data.read import Lines, Rows, WrongRowError, text_lines
 from moerank.data.read import table as tables
-from moerank.data.read.delimited import NUMBER, Lines, Rows, csv_table
+from moerank.data.read.delimited import NUMBER, csv_table
 from moerank.data.trec import trec_lines
 from moerank.files import Json, read_json
 

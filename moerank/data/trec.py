@@ -3,10 +3,8 @@
 A run has lines ``query Q0 document rank score tag``, and qrels have lines ``query 0 document label``.
 """
 
-import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, isfinite
@@ -20,17 +18,15 @@ from numpy.typing import ArrayLike
 from moerank.arrays import Vector
 from moerank.data.inputs import checked_scores
 from moerank.data.ranking_data import RankingData
-from moerank.data.read import text_lines
+from moerank.data.read import Lines, Rows, text_lines
 from moerank.data.read.delimited import NUMBER
-from moerank.files import replace_file
+from moerank.files import AnyPath, replace_file
 
 if TYPE_CHECKING:
     from moerank.metrics import Metric
 
 
-def write_run(
-    path: str | os.PathLike[str], data: RankingData, scores: ArrayLike, *, tag: str = "moerank"
-) -> None:
+def write_run(path: AnyPath, data: RankingData, scores: ArrayLike, *, tag: str = "moerank") -> None:
     """Write a ranking of documents as a TREC run.
 
     The scores are written in single precision, in which ``trec_eval`` compares them; two that differ are written as
@@ -94,7 +90,7 @@ def write_run(
         )
 
 
-def write_qrels(path: str | os.PathLike[str], data: RankingData) -> None:
+def write_qrels(path: AnyPath, data: RankingData) -> None:
     """Write the relevance labels of documents as TREC qrels; arguments and errors as in `write_run`."""
     labels = zip(document_keys(data), data.y.tolist(), strict=True)
     lines = (f"{query} 0 {document} {label}\n" for (query, document), label in labels)
@@ -128,7 +124,7 @@ class Run:
         return float(metric.batch(self.data, self.scores[:, None])[0])
 
 
-def read_run(path: str | os.PathLike[str], data: RankingData) -> Run:
+def read_run(path: AnyPath, data: RankingData) -> Run:
     r"""Return a TREC run that metrics score as ``trec_eval`` does.
 
     Documents of the run that are not in `data` keep their ranks and are irrelevant. Documents that are not in the run
@@ -216,9 +212,7 @@ def _ranks(path: Path) -> pd.DataFrame:
     return run
 
 
-def trec_lines(
-    path: Path, lines: Iterable[tuple[int, str]], like: str
-) -> Iterator[tuple[int, list[str]]]:
+def trec_lines(path: Path, lines: Lines, like: str) -> Rows:
     """Yield the number and the words of each line, as many as in `like`; comments may precede the first line."""
     began = False
     for number, line in lines:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from math import isfinite
@@ -17,7 +16,7 @@ from moerank.data import PER_QUERY, UNSCALED, RankingData, load_letor, load_tabl
 from moerank.data.read.table import reader_of
 from moerank.data.trec import document_keys, write_qrels, write_run
 from moerank.evolution.memo import differences
-from moerank.files import Json, last_change, prepare_folder
+from moerank.files import AnyPath, Json, last_change, prepare_folder
 from moerank.metrics import Metric
 from moerank.rankers.model import Model
 from moerank.runs.draft import data_remarks
@@ -160,7 +159,7 @@ def write_trec(result: Result, test: RankingData, folder: Path) -> None:
     write_qrels(folder / "test.qrels", test)
 
 
-def load_model(run: str | os.PathLike[str], *, member: int | None = None) -> Model:
+def load_model(run: AnyPath, *, member: int | None = None) -> Model:
     """Return the chosen model of a finished run, or another member of its front.
 
     Parameters

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -28,6 +28,10 @@ NUMERAL = (
 )
 
 CELLS_AT_A_TIME = 2**22  # values of a table that are read together
+
+# Lines of a file and rows of a table, with the number of the line on which they end.
+Lines: TypeAlias = Iterator[tuple[int, str]]
+Rows: TypeAlias = Iterator[tuple[int, list[str]]]
 
 MISSING_REMEDY = (
     f"say what missing values become, by missing= in Python or in [data] of a problem file: {RULES}"
@@ -147,7 +151,7 @@ def without_mark(path: Path, text: bytes) -> bytes:
     return text.removeprefix(b"\xef\xbb\xbf")
 
 
-def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+def text_lines(path: Path) -> Lines:
     """Yield the numbered lines of a UTF-8 text, plain or ``.gz``; any other content is a ValueError."""
     number = 0
     with opened(path) as file:

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ import pyarrow.csv as pa_csv
 
 from moerank.arrays import Mask
 from moerank.data import read
+from moerank.data.read import Lines, Rows
 
 # Spellings of a missing value, of 1 and of 0 in CSV files.
 MISSING = [
@@ -29,10 +29,6 @@ MISSING = [
 TRUE, FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
 
 SEPARATORS = ",;\t"
-
-# Lines of a file and rows of a table, with the number of the line on which they end.
-Lines: TypeAlias = Iterator[tuple[int, str]]
-Rows: TypeAlias = Iterator[tuple[int, list[str]]]
 
 NUMBER = re.compile(rf"[ \t]*{read.NUMERAL}[ \t]*")
 

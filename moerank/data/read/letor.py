@@ -3,7 +3,6 @@
 Each line becomes a row of values, a label and a query, or is refused with the reason.
 """
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from moerank.data import read
 from moerank.data.inputs import query_offsets
 from moerank.data.preparation import MissingRule
 from moerank.data.ranking_data import RankingData
+from moerank.files import AnyPath
 from moerank.kernels.letor_text import read_lines
 
 # Bytes that are read at once: few enough for the caches, enough for the interpreter not to matter.
@@ -31,7 +31,7 @@ LARGEST_FEATURE = 10_000
 
 
 def load_letor(
-    path: str | os.PathLike[str],
+    path: AnyPath,
     *,
     n_features: int | None = None,
     zero_based: bool = False,

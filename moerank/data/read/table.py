@@ -4,7 +4,6 @@
 """
 
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,7 +39,7 @@ from moerank.data.read.delimited import (
     parsed_numbers,
     read_csv,
 )
-from moerank.files import Json, open_regular, replacing, writing
+from moerank.files import AnyPath, Json, open_regular, replacing, writing
 from moerank.solvers import plugins
 
 # Key of the metadata of a file that say which columns are label, query, document and features.
@@ -112,7 +111,7 @@ class Reader:
 
 
 def load_table(
-    path: str | os.PathLike[str],
+    path: AnyPath,
     *,
     label: str | None = None,
     query: str | None = None,
@@ -200,7 +199,7 @@ def load_table(
     return documents.as_data(name or str(path), missing, missing_values)
 
 
-def load_table_fold(directory: str | os.PathLike[str], **options: Any) -> Fold:
+def load_table_fold(directory: AnyPath, **options: Any) -> Fold:
     """Read the training, validation and test table of a fold, all with the features of the training table.
 
     The folder holds ``train``, ``vali`` (or ``valid``, or ``validation``) and ``test``, each with an ending of
