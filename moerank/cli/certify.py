@@ -171,7 +171,7 @@ def stability_command(
     from moerank.runs.problem import load_problem
     from moerank.studies.evidence import stability as measure
 
-    task = load_problem(problem, options.read_settings(set_ or []))
+    task = load_problem(problem, options.read_settings(set_))
     out = out or Path("results") / f"{task.name}-fold{fold}-stability"
     prepare_folder(out)
     with interruptible():

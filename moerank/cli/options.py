@@ -98,7 +98,7 @@ def fold_numbers(folds: str) -> list[int] | None:
         raise ValueError(f"folds {folds}: give numbers separated by commas, or write all") from None
 
 
-def read_settings(changes: Sequence[str]) -> dict[str, object]:
+def read_settings(changes: Sequence[str] | None) -> dict[str, object]:
     """Read settings of the form STAGE.KEY=VALUE; a value that is not TOML is text.
 
     Examples
@@ -107,7 +107,7 @@ def read_settings(changes: Sequence[str]) -> dict[str, object]:
     {'ensemble.generations': 5, 'metric.name': 'MAP'}
     """
     settings = {}
-    for change in changes:
+    for change in changes or ():
         key, equals, value = change.partition("=")
         if not equals or "." not in key:
             raise ValueError(

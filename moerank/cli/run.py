@@ -105,8 +105,7 @@ def run_command(
         from moerank.mofsrank.dask_slices import connect
         from moerank.runs.run_folder import run_folds
 
-        settings = options.read_settings(set_ or []) | _serving_settings(ranker)
-        task, method, name = _load(problem, settings, backend, solver)
+        task, method, name = _load(problem, set_, backend, ranker, solver)
         folds = options.fold_numbers(fold) or [*range(1, task.n_folds(data) + 1)]
         out, folders = _folders(out, name, folds, seed, TREC if trec else ())
         compile_kernels([task.backend.name])
@@ -134,21 +133,21 @@ def run_command(
         _show(results, out, as_json=as_json, trec=trec)
 
 
-def _serving_settings(kind: str | None) -> dict[str, object]:
-    """Return the setting of the rankers of a kind that may serve; none without a kind."""
-    if kind is None:
-        return {}
-    check_choice(SERVERS, ranker=kind)
-    return {"serve.rankers": SERVERS[kind]}
-
-
 def _load(
-    name: str, settings: dict[str, object], backend: str | None, solver: str | None
+    name: str,
+    changes: list[str] | None,
+    backend: str | None,
+    ranker: str | None,
+    solver: str | None,
 ) -> tuple[Problem, NamedSolver, str]:
     """Return the problem with the user's settings and backend, which is checked, the solver, and a name of the run."""
     from moerank.runs.problem import load_problem
     from moerank.runs.solver import NamedSolver
 
+    settings = options.read_settings(changes)
+    if ranker is not None:
+        check_choice(SERVERS, ranker=ranker)
+        settings["serve.rankers"] = SERVERS[ranker]
     problem = load_problem(name, settings)
     if backend is not None:
         problem = problem.with_backend(backend)

@@ -92,7 +92,7 @@ def study_command(
             folds=options.fold_numbers(folds),
             seeds=seeds,
             data=data,
-            settings=options.read_settings(set_ or []),
+            settings=options.read_settings(set_),
             ablate=ablations(ablate, without or ()) if ablate else {},
         )
         _run(study, workers, dask, retry_failed=retry_failed)
