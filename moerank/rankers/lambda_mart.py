@@ -14,6 +14,7 @@ from moerank.arrays import Matrix, Vector
 from moerank.checks import AtLeastTwo, Count, Parameters, Positive, Share, check_share
 from moerank.data import RankingData
 from moerank.data.folds import of_queries
+from moerank.data.overlap import digests_of_rows
 from moerank.metrics import LARGEST_EXP2_LABEL, MAP, Metric, as_metric
 from moerank.rankers.base import Grid, Ranker, quality_of
 from moerank.rankers.boosting import TrailingMean, steadied
@@ -99,7 +100,8 @@ class LambdaMART(TreeRanker):
     LightGBM's NDCG has the gain 2^y − 1, like LETOR's, but the discount 1 / log₂(1 + j) at rank j, where LETOR's is 1
     at ranks 1 and 2 and 1 / log₂(j) from 3 on: what is optimised is not quite what the tables report. LightGBM also
     evens out queries: it divides the λ of a query by their sum S and multiplies them by log₂(1 + S). All scores start
-    equal, so the first tree finds each query ranked in the order of its rows.
+    equal, and LightGBM ranks equal scores in the order of the rows, so it gets the rows of each query in an order that
+    depends on their contents alone.
 
     Weights of a document and its query multiply its λ and its second derivative. So a query counts by its weight, and a
     document by its own weight in each of its pairs, whatever the weight of the other one.
@@ -287,18 +289,7 @@ def boosted_trees(
         "verbosity": -1,
         **parameters,
     }
-    sizes, weights = np.diff(train.offsets), train.document_weights
-    if train.query_weights is not None:
-        weights = np.repeat(train.query_weights, sizes) * (1.0 if weights is None else weights)
-    data = lightgbm.Dataset(
-        # In single precision, or LightGBM could split between values that are equal there.
-        in_single(train.X, train.scaling),
-        label=train.y,
-        group=sizes,
-        weight=weights,
-        init_score=None if start is None else start.scores(train.X64),
-        params=parameters,
-    )
+    data = _lightgbm_data(train, parameters, start)
     if validation is None:
         return lightgbm.train(parameters, data, n_trees)
     measure = value or MAP().score
@@ -315,6 +306,31 @@ def boosted_trees(
         valid_sets=[held_out],
         feval=lambda scores, _: ("value", measure(validation, scores), True),
         callbacks=[lightgbm.early_stopping(patience, verbose=False)],
+    )
+
+
+def _lightgbm_data(train: RankingData, parameters: Parameters, start: Forest | None) -> Any:
+    """Return LightGBM's training data, the rows of each query in an order that depends on their contents alone.
+
+    LightGBM ranks equal scores, which all are at first, in the order of the rows.
+    """
+    import lightgbm
+
+    sizes, weights = np.diff(train.offsets), train.document_weights
+    if train.query_weights is not None:
+        weights = np.repeat(train.query_weights, sizes) * (1.0 if weights is None else weights)
+    # In single precision, or LightGBM could split between values that are equal there.
+    X = in_single(train.X, train.scaling)
+    # Scaling may give the same documents other digits in double precision, in another order.
+    digests = digests_of_rows([*X.T.astype(np.float32), train.y])
+    order = np.lexsort((digests, np.arange(len(sizes)).repeat(sizes)))
+    return lightgbm.Dataset(
+        X[order],
+        label=train.y[order],
+        group=sizes,
+        weight=None if weights is None else weights[order],
+        init_score=None if start is None else start.scores(train.X64)[order],
+        params=parameters,
     )
 
 

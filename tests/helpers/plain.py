@@ -4,6 +4,8 @@ from itertools import pairwise, permutations, product
 
 import numpy as np
 
+from moerank.data.overlap import digests_of_rows
+
 
 def ndcg(data, scores, k):
     """The usual NDCG@k, one individual a column of `scores` (n_documents, n_individuals)."""
@@ -24,6 +26,12 @@ def all_orders(scores):
     groups = [np.flatnonzero(scores == score) for score in np.unique(scores)[::-1]]
     rankings = [np.concatenate(ranking) for ranking in product(*map(permutations, groups))]
     return -np.argsort(rankings, axis=1).T.astype(float)
+
+
+def rows_of_lightgbm(data, X):
+    """The order of the rows in which LightGBM gets a table, which their contents determine: it orders equal scores."""
+    contents = digests_of_rows([*X.T.astype(np.float32), data.y])
+    return np.lexsort((contents, np.arange(data.n_queries).repeat(np.diff(data.offsets))))
 
 
 def ridge(data, alpha, keep=None, features=None):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.plain import rows_of_lightgbm
 from lightgbm import LGBMRanker
 
 from moerank.data import RankingData
@@ -21,7 +22,8 @@ def lightgbm_ranker(data, **parameters):
         deterministic=True,
         force_col_wise=True,
     )
-    return LGBMRanker(**{**fixed, **parameters}).fit(data.X, data.y, group=np.diff(data.offsets))
+    rows = rows_of_lightgbm(data, data.X[:, np.ptp(data.X, axis=0) > 0])
+    return LGBMRanker(**{**fixed, **parameters}).fit(data.X[rows], data.y[rows], group=np.diff(data.offsets))
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +48,16 @@ def test_equals_a_direct_call_of_lightgbm(noisy_data, held_out, n_leaves, min_le
     np.testing.assert_array_equal(ranker.predict(held_out.X), direct.predict(held_out.X))
     np.testing.assert_array_equal(ranker.support_, direct.feature_importances_ > 0)
     assert len(np.unique(ranker.predict(held_out.X))) > 20
+
+
+@pytest.mark.parametrize("ranker", [LambdaMART(20), BaggedLambdaMART(2, n_trees=20, random_state=0)], ids=type)
+def test_the_order_of_the_rows_of_a_query_does_not_count(noisy_data, held_out, ranker):
+    query = np.repeat(np.arange(noisy_data.n_queries), np.diff(noisy_data.offsets))
+    expected = ranker.fit(noisy_data).predict(held_out.X)
+    for key in (noisy_data.y, -noisy_data.y, np.random.default_rng(0).random(len(query))):
+        rows = np.lexsort((key, query))
+        data = RankingData(noisy_data.X[rows], noisy_data.y[rows], noisy_data.qid[rows])
+        np.testing.assert_array_equal(ranker.fit(data).predict(held_out.X), expected)
 
 
 def mean_of_neighbours(values, reach):

@@ -90,7 +90,7 @@ def test_trees_weigh_queries_as_copies():
     copies = np.concatenate(rows)
     repeated = RankingData(plain.X[copies], plain.y[copies], np.repeat(np.arange(len(rows)), list(map(len, rows))))
     expected = ranker.fit(repeated).predict(plain.X)
-    np.testing.assert_allclose(ranker.fit(data).predict(plain.X), expected, rtol=1e-6)
+    np.testing.assert_allclose(ranker.fit(data).predict(plain.X), expected, rtol=1e-5)  # in single precision
     assert np.abs(ranker.fit(plain).predict(plain.X) - expected).max() > 1e-3
     heavy = RankingData(plain.X, plain.y, plain.qid, document_weights=rng.integers(1, 9, plain.n_documents))
     assert np.abs(ranker.fit(heavy).predict(plain.X) - ranker.fit(plain).predict(plain.X)).max() > 1e-3
