@@ -130,18 +130,21 @@ class Comparison(BaseModel):
 
         Either is detected if the tests reject the contrary at `level`. It is likely if they do so with losses and gains
         that are as large as the largest one of all parts in place of 1, and if the queries of all parts together
-        exclude those of 1; each is missed with a chance of at most twice the level.
+        exclude those of 1; each is missed with a chance of at most twice the level. If queries have weights, other
+        parts do not count, because few queries decide what they show.
         """
         values, scale = self._weighed
         n, chance = len(values), CHANCE_OF_A_MISS * self.level
         if n < statistics.MIN_QUERIES or not isfinite(self.interval[0]):
             return "none", "none"
-        size = max(np.abs(self.differences).max(), self.tail.size) / scale
+        size, n_others = 1.0, 0
+        if not np.ptp(self.weights or [1.0]):
+            size, n_others = max(np.abs(self.differences).max(), self.tail.size), self.tail.n
         low, high = statistics.interval_ends(
             *statistics.moments(values),
             self.level,
             statistics.Miss(n, chance, size),
-            statistics.Miss(n + self.tail.n, chance),
+            statistics.Miss(n + n_others, chance),
         )
 
         def grade(p: float, is_likely: Any) -> Grade:
@@ -405,7 +408,7 @@ class Verdict(Comparison):
             fields["rival"] = f"{name} on all features is better by {size}"
         if gain > error:
             reason = f"On validation it is better by {short(gain)} ± {short(error)}"
-            remedy = 'to select features for it, set rankers = "lambdamart" under [serve]'
+            remedy = f'to select features for it, set rankers = "{name.lower()}" under [serve]'
             fields |= {"decision": "other", "other": name, "advice": f"{reason}; {remedy}"}
         return self.model_copy(update=fields)
 

@@ -93,9 +93,16 @@ def is_frozen(array: Array) -> bool:
 
 
 def without_mask(values: Any) -> Array:
-    """Return an array with NaN (None unless it holds floats) for the masked entries of a masked one."""
+    """Return an array with NaN (None unless it holds floats) for the masked entries of a masked one.
+
+    A list that mixes integers with floats is one of objects if a float may have lost digits.
+    """
     if not isinstance(values, np.ma.MaskedArray) or not np.ma.is_masked(values):
-        return np.asarray(values)
+        array = np.asarray(values)
+        is_list = array.dtype.kind == "f" and not hasattr(values, "dtype")
+        if is_list and (np.abs(array) >= LARGEST_EXACT).any():
+            return np.asarray(values, object)
+        return array
     absent: Any = np.nan if values.dtype.kind == "f" else None
     return np.where(values.mask, absent, values.data)
 
@@ -319,8 +326,12 @@ LARGEST_EXACT = 2.0**53  # from here on a float stands for several integers
 
 def exact_numbers(numbers: Array) -> Array:
     """Return numbers; refuse integers that double precision cannot tell apart, with the place of the first."""
-    if numbers.dtype.kind in "iu":
-        for index in np.argwhere((numbers > 2**53) | (numbers < -(2**53)))[:1].tolist():
+    if numbers.dtype.kind in "iuO":
+        sizes = numbers
+        if numbers.dtype.kind == "O":
+            integers = [value if isinstance(value, Integral) else 0 for value in numbers.flat]
+            sizes = np.array(integers, object).reshape(numbers.shape)
+        for index in np.argwhere((sizes > 2**53) | (sizes < -(2**53)))[:1].tolist():
             raise ValueError(
                 f"holds integers beyond 2^53, such as {numbers[tuple(index)]} at {index}, which "
                 "are equal in double precision; give ranks or smaller numbers"

@@ -18,7 +18,13 @@ from moerank.figures.panels import (
 )
 from moerank.figures.style import GREY, POINTS, axis_limits, solvers_outside
 from moerank.studies.comparison import name_solvers
-from moerank.studies.results import Results, by_validation, mean_by_size, offers_sizes, verdicts
+from moerank.studies.results import (
+    NoResultsError,
+    Results,
+    chosen_solver,
+    mean_by_size,
+    offers_sizes,
+)
 
 # Markers of published results, different from those of solvers.
 MARKERS_OF_PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
@@ -41,7 +47,7 @@ def accuracy_panels(
     """
     results, metric = view.results, view.metric
     means = results.means()[0][["n_features", f"test {metric}"]].T.to_dict("list")
-    best = next(iter(by_validation(results)), None)
+    best, title = _chosen(results)
     curves, values = {}, {}
     for solver, folds in results.by_solver().items():
         size, value = means[solver]
@@ -65,7 +71,7 @@ def accuracy_panels(
         notes.append(f"Published: all folds, by the papers' programs. Ours: fold {numbers}.")
     notes.append(name_solvers("Some values lie beyond the axis", solvers_outside(values, limits)))
     return Panels(
-        title=_finding(results),
+        title=title,
         panels=[Panel(curves, references=references, limits=limits)],
         coloured=best_of_families(results, results.solvers),
         height=2.2,
@@ -100,12 +106,12 @@ def _references(view: View) -> list[Curve]:
     return curves
 
 
-def _finding(results: Results) -> str:
-    """Return the verdict on the solver that validation chooses."""
-    ranked = by_validation(results)
-    if not ranked:
-        return "No solver selects features"
-    solver = ranked[0]
-    verdict = verdicts(results.among([solver])).iloc[0]["verdict"]
-    choice = f"Validation chooses {solver}. " if len(ranked) > 1 else f"{solver}: "
-    return f"{choice}{verdict.title}"
+def _chosen(results: Results) -> tuple[str, str]:
+    """Return the solver that validation chooses and the verdict on it, or the reason why there is none."""
+    try:
+        choice, rivals = chosen_solver(results)
+    except NoResultsError as error:
+        return "", str(error).capitalize()
+    solver = choice["solver"]
+    start = f"Validation chooses {solver}. " if rivals else f"{solver}: "
+    return solver, f"{start}{choice['verdict'].title}"

@@ -256,11 +256,9 @@ def _decision(runs: results.Results) -> str:
     reason = ""
     if rivals:
         reason = f", chosen by validation queries from {1 + len(rivals)} solvers"
-    outcome = verdict.model_copy(update={"against": ""}).outcome
     return (
-        f"{problem}: {choice['solver']} with {choice['n_features']:.1f} of {verdict.n_allowed} "
-        f"features{reason}. Compared with {verdict.against or 'the same ranker'} on all features: "
-        f"{outcome} (p values: {p_text(verdict.p)} for a difference, "
+        f"{problem}: {choice['solver']}{reason}. {verdict.sentence} (p values: "
+        f"{p_text(verdict.p)} for a difference, "
         f"{p_text(verdict.p_equivalent)} for equivalence within the margin)."
     )
 

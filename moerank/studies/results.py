@@ -16,6 +16,7 @@ from moerank.checks import check_choice, unknown
 from moerank.files import Json
 from moerank.runs.result import Result, columns_of
 from moerank.solvers import solvers as solver_table
+from moerank.verdict import Verdict
 
 # The results of a solver on a problem by fold, one for each seed.
 Runs: TypeAlias = dict[int, list[Result]]
@@ -199,18 +200,19 @@ class Results(tuple[Result, ...]):
         seconds = self.frame["tuning seconds"] + self.frame["training seconds"]
         return means_over_folds(self.frame.assign(seconds=seconds))
 
-    def query_values(self, metric: str) -> pd.DataFrame:
-        """Return a metric of the test queries for one problem: a column for each solver, means over seeds.
+    def query_values(self, metric: str, part: str = "test") -> pd.DataFrame:
+        """Return a metric of the queries of a part for one problem: a column for each solver, means over seeds.
 
-        The index has the levels ``fold`` and ``query``. Uninformative queries of the metric of the error are left out.
+        The index has the levels ``fold`` and ``query``. Test queries that the metric of the error finds uninformative
+        are left out of its values.
         """
         columns = {}
         for solver, folds in self.by_solver().items():
             values = {}
             for fold, runs in folds.items():
-                mean = _mean(runs, lambda run: run.best.per_query["test"][metric])
-                values[fold] = pd.Series(mean, runs[0].queries["test"])
-                if metric == self.metric:
+                mean = _mean(runs, lambda run: run.best.per_query[part][metric])
+                values[fold] = pd.Series(mean, runs[0].queries[part])
+                if part == "test" and metric == self.metric:
                     values[fold] = values[fold].iloc[runs[0].differing]
             columns[solver] = pd.concat(values, names=["fold", "query"])
         return pd.concat(columns, axis=1, sort=False)
@@ -428,7 +430,7 @@ def verdicts(results: Results) -> pd.DataFrame:
     Notes
     -----
     The differences of a query are first averaged over the seeds, and over the folds if it is in several. The numbers of
-    features in the verdict are means.
+    features in the verdict are means, and its decision is that of most runs.
     """
     selections = Results(result for result in results if result.verdict is not None)
     rows = [_verdict_row(solver, folds) for solver, folds in selections.by_solver().items()]
@@ -457,10 +459,9 @@ def _verdict_row(solver: str, folds: Runs) -> tuple[Any, ...]:
         "n_allowed": round(float(n_allowed)),
         "margin": max(verdict.margin for verdict in verdicts),
         "against": against,
-        "decision": "none",
-        "advice": "",
         "rival": "",
         "no_better_than_chance": all(verdict.no_better_than_chance for verdict in verdicts),
+        **_decision(verdicts),
     }
     findings = Counter(verdict.finding for verdict in verdicts)
     return (
@@ -475,16 +476,27 @@ def _verdict_row(solver: str, folds: Runs) -> tuple[Any, ...]:
     )
 
 
-def by_validation(results: Results) -> list[str]:
-    """Return the solvers of one problem that select features, the one with the best validation mean first.
+def _decision(verdicts: Sequence[Verdict]) -> dict[str, str]:
+    """Return the decision of most runs and its reason, for several runs their number, as fields of a verdict."""
+    decision, n_runs = Counter(verdict.decision for verdict in verdicts).most_common(1)[0]
+    rankers = {verdict.ranker for verdict in verdicts}
+    advice = verdicts[0].advice
+    if len(verdicts) > 1:
+        advice = "" if decision == "none" else f"{n_runs} of {len(verdicts)} runs decide so"
+    ranker = "" if len(rankers) > 1 else rankers.pop()
+    return {"decision": decision, "advice": advice, "ranker": ranker}
+
+
+def by_validation(results: Results, *, selecting: bool = True) -> list[str]:
+    """Return the solvers of one problem that select features, or the others, the best validation mean first.
 
     The mean of the error's metric is over seeds, then folds. Ties go to fewer features, then to the first name. Test
     queries do not count. Solvers without a verdict select no features.
     """
-    selecting = dict.fromkeys(result.solver for result in results if result.verdict is not None)
-    if not selecting:
+    solvers = dict.fromkeys(run.solver for run in results if (run.verdict is not None) == selecting)
+    if not solvers:
         return []
-    means, _ = results.among(list(selecting)).means()
+    means, _ = results.among(list(solvers)).means()
     # The last bits of a mean depend on the order of its sum, so means that agree to ten places are a tie.
     order = zip(
         -means[f"validation {results.metric}"].round(10),
@@ -500,7 +512,8 @@ def chosen_solver(results: Results) -> tuple[pd.Series, list[str]]:
 
     The row of `verdicts` of the chosen solver and the names of the other candidates are returned. All values come from
     the folds that all candidates have. Test queries do not influence the choice, so the difference from all features
-    needs no adjustment for the number of solvers.
+    needs no adjustment for the number of solvers. The verdict also compares it with the best solver by validation that
+    selects no features, as that of a run does with LambdaMART.
     """
     candidates = by_validation(results)
     if not candidates:
@@ -511,4 +524,17 @@ def chosen_solver(results: Results) -> tuple[pd.Series, list[str]]:
         raise NoResultsError("the solvers that select features have no fold in common yet")
     shared = Results(result for result in results if result.fold in folds)
     solver, *rivals = by_validation(shared)
-    return verdicts(shared.among([solver])).iloc[0], rivals
+    row = verdicts(shared.among([solver])).iloc[0].copy()
+    for ranker in by_validation(shared, selecting=False)[:1]:
+        row["verdict"] = _with_rival(shared.among([solver, ranker]), row["verdict"])
+    return row, rivals
+
+
+def _with_rival(results: Results, verdict: Verdict) -> Verdict:
+    """Return the verdict on the first of two solvers compared with the second one, see `Verdict.with_rival`."""
+    solver, rival = results.solvers
+    values = (results.query_values(results.metric, part) for part in ("test", "validation"))
+    means = (both.dropna().groupby("query", sort=False).mean() for both in values)
+    test, gains = (both[rival] - both[solver] for both in means)
+    update = {"differences": tuple(-test), "weights": tuple(results.query_weights()[test.index])}
+    return verdict.with_rival(verdict.model_copy(update=update), rival, gains)

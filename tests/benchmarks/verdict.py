@@ -31,7 +31,7 @@ sample, and in which share of draws of that many queries there is a finding or e
 mean and standard deviation. Below it, how often the range that the verdict states holds the number by the true mean and
 deviation, and the medians of its ends.
 
-The last table has weighted queries, in an eighth of the draws. Its five values are the shares of draws with an
+The last table has weighted queries, in a quarter of the draws. Its five values are the shares of draws with an
 interval, with one that misses the true weighted mean, with a false guarantee of a loss below the true one, with a
 difference from the truth that is detected, and with one that is detected or likely. The other parts have four times as
 many queries. In "p weigh k, lose l" a share p of the queries weighs k and loses l, while the others gain. In a universe
@@ -150,7 +150,7 @@ def asked_and_found(n, mean, deviation, draws, rng):
 def stated_range(n, mean, deviation, draws, rng):
     """The share of samples whose range of numbers holds the one by the true mean and deviation, and median ends."""
     true = queries_needed(mean + deviation * stats.zscore(rng.normal(size=n), ddof=1), MARGIN)
-    ranges = np.array([compare(rng.normal(mean, deviation, n)).needed for _ in range(draws)])
+    ranges = np.array([compare(rng.normal(mean, deviation, n).clip(-1, 1)).needed for _ in range(draws)])
     low, high = np.median(ranges, axis=0)
     return f"{np.mean((ranges[:, 0] <= true) & (true <= ranges[:, 1])):.2f} {low:,.0f}…{high:,.0f}"
 
@@ -251,7 +251,7 @@ def main():
     worst = np.zeros(5)
     rng = np.random.default_rng(2)
     for name, draw in weighted_kinds():
-        cells = [np.mean([judged(draw, n, rng) for _ in range(draws // 8)], axis=0) for n in sizes]
+        cells = [np.mean([judged(draw, n, rng) for _ in range(draws // 4)], axis=0) for n in sizes]
         worst = np.maximum(worst, np.max(cells, axis=0))
         print(f"{name:26}" + "".join(three_digits(cell) for cell in cells))
     print(f"{'worst':26}{three_digits(worst)}")

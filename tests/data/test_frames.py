@@ -226,6 +226,14 @@ def test_queries_of_every_type(qid):
         (scipy.sparse.coo_array((100_663, 1000)), r"X is sparse; .*X\.toarray\(\), which takes 0\.75 GiB"),
         (VALUES + 1j, r"X must be a table of numbers.*: (Complex data|no real)"),
         (VALUES.astype("datetime64[s]"), r"X must be a table of numbers.*: (Complex data|no real)"),
+        *(
+            (
+                table,
+                r"X must be a table of numbers.* \(holds integers beyond 2\^53, such as 9007199254740993 at \[1, 0\]",
+            )
+            for values in [[[0.5, 1], [2**53 + 1, 2], [3, 4]]]
+            for table in (values, np.array(values, object))
+        ),
         (
             np.array([[1, 2], [3, 4], [0, 2**64 - 1]], np.uint64),
             r"X must be a table of numbers.* \(holds integers beyond 2\^53, such as 18446744073709551615 at \[2, 1\]",

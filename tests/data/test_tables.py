@@ -136,6 +136,8 @@ REFUSED = [
     ("1,7,2.5\n0,7,1\n", r"the first line must be a header"),
     ("1;7;;NA\n0;7;1;2\n", r"the first line must be a header"),
     (b"label,query,a\n1,7\xff,1\n", r"not UTF-8 text"),
+    (b"label,query,a\0\n1,7,1\n", r"line 1: a zero byte; save the file as UTF-8 text"),
+    (b"label,query,a\n\xef\xbb\xbf1,7,1\n", r"line 2: the label '\\ufeff1' in the column 'label' is not a number"),
 ]
 
 

@@ -139,8 +139,11 @@ def test_the_metric_is_that_of_the_problem(results, problem):
     other = problem.model_copy(update={"name": "other"})
     rename_solvers = []
     for result in results:
-        scores = {part: {"P@5": values["MAP"]} for part, values in result.best.scores.items()}
-        front = [replace(result.best, scores=scores)]
+        scores, per_query = (
+            {part: {"P@5": values["MAP"]} for part, values in measured.items()}
+            for measured in (result.best.scores, result.best.per_query)
+        )
+        front = [replace(result.best, scores=scores, per_query=per_query)]
         rename_solvers.append(replace(result, problem="other", metrics=["P@5"], front=front, chosen=0))
     both = Results([*results, *rename_solvers])
     for name in ("accuracy", "cost"):

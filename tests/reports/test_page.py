@@ -19,6 +19,7 @@ from moerank.reports.rendering import html_report
 from moerank.reports.study_report import Report, ReportTable, illustrations, results_section, sections, verdict_section
 from moerank.runs.result import Certificate
 from moerank.studies.comparison import compare_solvers
+from moerank.studies.results import chosen_solver
 from moerank.studies.study import Study
 
 
@@ -263,12 +264,14 @@ def test_the_verdict_names_the_solver_that_validation_likes_best(report, tiny_st
     means["loss"] = -means["validation NDCG@10"].round(10)  # ties go to fewer features
     best = means.sort_values(["loss", "n_features"]).index[0]
     (sentence,) = titled(report)["Verdict"].paragraphs
-    size = f"{means.loc[best, 'n_features']:.1f} of 20 features"
-    assert sentence.startswith(f"tiny: {best} with {size}, chosen by validation queries from 4 solvers. Compared")
+    size = f"{means.loc[best, 'n_features']:.0f} of 20 features"
+    assert sentence.startswith(f"tiny: {best}, chosen by validation queries from 4 solvers. ")
+    assert size in sentence
     assert f"on {len(report.results[0].queries['test']) * 2} test queries" in sentence
     assert "(p values: " in sentence
     alone = report_of([run for run in report.results if run.solver == best])
-    assert titled(alone)["Verdict"].paragraphs[0].startswith(f"tiny: {best} with {size}. Compared")
+    verdict = chosen_solver(alone.results)[0]["verdict"]
+    assert titled(alone)["Verdict"].paragraphs[0].startswith(f"tiny: {best}. {verdict.sentence} (p values: ")
 
 
 def test_without_a_selection_there_is_no_verdict(report, report_of):

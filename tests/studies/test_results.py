@@ -166,7 +166,9 @@ def made(run, solver, fold=1, validation=0.5, test=(0.5,), columns=2):
     """Return a run of a solver that takes the first columns, with this validation mean and these test queries."""
     scores = {"train": {METRIC: 0.5}, "validation": {METRIC: validation}, "test": {METRIC: float(np.mean(test))}}
     few = {"features": run.best.features[:columns], "weights": run.best.weights[:columns]}
-    best = replace(run.best, **few, scores=scores, per_query={"test": {METRIC: list(test)}})
+    values = {"validation": [validation], "test": test}
+    per_query = {part: {METRIC: np.resize(of_part, len(run.queries[part]))} for part, of_part in values.items()}
+    best = replace(run.best, **few, scores=scores, per_query=per_query)
     return replace(run, solver=solver, fold=fold, metrics=[METRIC], front=[best], chosen=0)
 
 
@@ -189,6 +191,61 @@ def test_what_selects_nothing_is_compared_and_not_chosen(run):
     assert (chosen["solver"], others) == ("a", [])
     with pytest.raises(NoResultsError, match="no finished run selects features and has a verdict on test queries"):
         chosen_solver(Results([ranker]))
+
+
+def test_the_decision_on_a_single_run_is_that_of_the_run(results):
+    for run in results.among(["mofsrank"]):
+        for decision, advice in (
+            ("use", ""),
+            ("loss", "On validation this set ranked worse"),
+            ("try", "Only 6 can tell"),
+        ):
+            verdict = run.verdict.model_copy(update={"decision": decision, "advice": advice})
+            chosen, _ = chosen_solver(Results([replace(run, verdict=verdict)]))
+            assert chosen["verdict"].sentence == verdict.sentence
+
+
+def test_several_runs_decide_as_most_of_them(results):
+    run = next(run for run in results if run.solver == "mofsrank")
+    given = zip(("keep", "use", "use"), ("A", "A", "B"), strict=True)
+    fields = [{"decision": decision, "advice": "of one run", "ranker": ranker} for decision, ranker in given]
+    runs = [replace(run, seed=seed, verdict=run.verdict.model_copy(update=each)) for seed, each in enumerate(fields)]
+    verdict = chosen_solver(Results(runs))[0]["verdict"]
+    assert verdict.sentence.startswith(f"Use {verdict.n_features} of 20 features; estimated ")
+    assert verdict.sentence.endswith(". 2 of 3 runs decide so")
+    undecided = [replace(each, verdict=each.verdict.model_copy(update={"decision": "none"})) for each in runs]
+    assert chosen_solver(Results(undecided))[0]["verdict"].advice == ""
+
+
+def test_a_better_ranker_on_all_features_is_the_decision(results):
+    """The best of them by validation is compared; it decides if validation prefers it by a paired error."""
+    run = next(run for run in results if run.solver == "mofsrank")
+    rng, n = np.random.default_rng(0), 400
+    ids, d = [str(query) for query in range(n)], rng.normal(-0.1, 0.1, (2, n))
+    half = np.full(n, 0.5)
+
+    def of(solver, per_query, **fields):
+        scores = {part: {METRIC: float(np.mean(values))} for part, values in per_query.items()}
+        values = {part: {METRIC: values.tolist()} for part, values in per_query.items()}
+        best = replace(run.best, scores={**scores, "train": {METRIC: 0.5}}, per_query=values)
+        queries = {"train": ids, "validation": ids, "test": ids}
+        fields |= {"queries": queries, "differing": list(range(n)), "metrics": [METRIC], "front": [best], "chosen": 0}
+        return replace(run, solver=solver, **fields)
+
+    verdict = judge(half, half - d[1], "test", METRIC, 5, 20, decision="use")
+    chosen = of("chosen", {"validation": half + d[0], "test": half + d[1]}, verdict=verdict)
+    rankers = [of("worse", {"validation": half - 1, "test": half + 9}, verdict=None)]
+    for name, gain in (("better", 0.0), ("no better", -0.1)):
+        rankers = [*rankers[:1], of(name, {"validation": half + gain, "test": half}, verdict=None)]
+        found = chosen_solver(Results([chosen, *rankers]))[0]["verdict"]
+        assert found.rival.startswith(f"{name} on all features is better by .{-1000 * d[1].mean():.0f} (95 %: ")
+        if gain:
+            assert (found.decision, found.headline) == ("use", "5 of 20 features rank worse")
+        else:
+            assert found.headline == "better with all 20 features ranks better"
+            error = stats.sem(d[0])
+            assert f"better by .{-1000 * d[0].mean():.0f} ± .{1000 * error:03.0f}; " in found.advice
+            assert 'rankers = "better"' in found.advice
 
 
 def test_only_folds_that_all_of_them_have_count(run):

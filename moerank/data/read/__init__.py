@@ -163,6 +163,10 @@ def text_lines(path: Path) -> Lines:
                 raise ValueError(
                     f"{path}, line {number + 1}: not UTF-8 text; save the file in this encoding"
                 ) from None
+            if "\0" in text:
+                raise ValueError(
+                    f"{path}, line {number + 1}: a zero byte; save the file as UTF-8 text"
+                )
             for part in StringIO(text, newline="") if "\r" in text else (text,):
                 number += 1
                 yield number, part

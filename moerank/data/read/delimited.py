@@ -167,7 +167,7 @@ def _parsed(block: str, separator: str, names: Sequence[str], columns: Sequence[
         return "error" if row.actual_columns > 1 or row.text.strip(" \t") else "skip"
 
     return pa_csv.read_csv(
-        pa.BufferReader(block.encode()),
+        pa.BufferReader(block.encode("utf-8-sig")),  # pyarrow skips one mark
         pa_csv.ReadOptions(use_threads=False, block_size=2**30, column_names=names),
         pa_csv.ParseOptions(
             delimiter=separator, newlines_in_values=True, invalid_row_handler=skip_blank
