@@ -387,7 +387,7 @@ SERVERS = {
 PROPOSALS = (
     "lambdamart-gain[n_leaves=15,min_leaf=20]",
     "lambdamart-rfe[n_leaves=15,min_leaf=20,n_trees=80]",
-    "lambdamart-permutation[n_leaves=15,min_leaf=20]",
+    "lambdamart-permutation[n_leaves=15,min_leaf=20,n_permutations=2]",
 )
 """Solvers whose orders of the features propose sets to the rankers that serve."""
 

@@ -1,5 +1,6 @@
 """The verdict on a selection: the loss of the chosen ranker, compared with the same ranker on all features."""
 
+import re
 from html import escape
 from math import inf, isfinite
 from typing import Annotated, Any, Literal, Self, TypeAlias
@@ -373,6 +374,11 @@ class Verdict(Comparison):
         return f"<p><strong>Verdict.</strong> {escape(self.sentence)}</p>"
 
     @property
+    def _rival(self) -> str:
+        """The ranker that the selection is compared with, its parameters with three digits."""
+        return re.sub(r"\d\.\d{3,}(e[+-]?\d+)?", lambda m: f"{float(m[0]):.3g}", self.against)
+
+    @property
     def outcome(self) -> str:
         """The result of the comparison, without the sizes of the two selections."""
         change = self.difference
@@ -380,7 +386,7 @@ class Verdict(Comparison):
         if change:
             word = "gain" if change > 0 else "loss"
         estimate = f"{word} {short(abs(change))} {self.metric}{self._interval_text(change)}"
-        against = f" against {self.against} with all of them" if self.against else ""
+        against = f" against {self._rival} with all of them" if self.against else ""
         optimistic = ""
         if self.part == "validation":
             allowance = "; interval and tests allow for it" if self.level < statistics.LEVEL else ""

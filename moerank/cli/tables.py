@@ -161,7 +161,8 @@ def run_summary(result: Result) -> str:
     if best.weights is not None:
         order = np.argsort(-np.abs(best.weights), kind="stable")
         names = [names[index] for index in order]
-    lines.append(paragraph(f"The {len(names)}: {', '.join(names)}", 2))
+    origin = f" (from {best.source.split('[')[0]})" if best.source else ""
+    lines.append(paragraph(f"The {len(names)}{origin}: {', '.join(names)}", 2))
     if search := result.convergence.get("feature_selection"):
         gain = f"{100 * search.last_half:.1f} %"
         sentence = "In its second half the search improved the hypervolume of its front by"

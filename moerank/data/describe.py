@@ -62,7 +62,8 @@ class DataDescription:
     comes_scaled : bool
         Whether every feature that varies in a query has the minimum 0 and the maximum 1 there.
     cautions : tuple of str
-        Sentences about extreme values, values that number the rows, labels without 0, and a query with most pairs.
+        Sentences about extreme values, values that number the rows, labels without 0, the order of the rows, features
+        of the query, and a query with most pairs.
     """
 
     name: str
@@ -208,6 +209,13 @@ def cautions_about(data: RankingData) -> list[str]:
             f"subtract {lowest} from all labels, or set the limits labels = {higher}."
         )
     sentences += _order_of_rows(data)
+    n_of_query = np.count_nonzero(data.is_of_query)
+    if n_of_query:
+        example = data.feature_names[data.is_of_query.argmax()]
+        sentences.append(
+            f"All documents of a query have the same value of {n_of_query} of {data.n_features} "
+            f"features, such as {example!r}: only trees and interactions can use it."
+        )
     pairs = data.label_runs.n_pairs_of
     if data.n_queries >= FEWEST and pairs.max() > pairs.sum() / 2:
         sentences.append(

@@ -331,6 +331,14 @@ class RankingData:
         return self.remember("is extreme", lambda: inputs.extreme_columns(self.X))
 
     @property
+    @remembered
+    def is_of_query(self) -> Mask:
+        """Which features differ between queries, but never within one, shape (n_features,)."""
+        starts = self.offsets[:-1]
+        varies = np.maximum.reduceat(self.X, starts) != np.minimum.reduceat(self.X, starts)
+        return (self.X[0] != self.X).any(axis=0) & ~varies.any(axis=0)
+
+    @property
     def label_runs(self) -> LabelRuns:
         """The documents of each query by label, for sums over all pairs without a list of them."""
         return self.remember(

@@ -422,10 +422,11 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             return ranker
         if type(ranker) is type(self.backend_):
             return clone(self.backend_).set_params(**fixed)
-        tune = getattr(ranker, "tune_to_serve", getattr(ranker, "tune", None))
-        if tune is None:
+        if hasattr(ranker, "tune_to_serve"):
+            return ranker.tune_to_serve(train, validation, fixed, metric=self._tuned_by)
+        if not hasattr(ranker, "tune"):
             return ranker
-        return tune(train, validation, metric=self._tuned_by).set_params(**fixed)
+        return ranker.tune(train, validation, metric=self._tuned_by).set_params(**fixed)
 
     def _candidate_sets(
         self, front: Front, train: RankingData, validation: RankingData, data: _SearchData

@@ -45,6 +45,9 @@ NUMBERS_OF_INTERACTIONS = (0, 1, 2, 3, 5, 8)
 # Features whose pairs may interact: the system of 105 pairs has about 3,700 steps.
 MAX_PAIRED_FEATURES = 15
 
+# Further pairs, of a feature of the query and another one.
+MAX_PAIRS_WITH_QUERIES = 30
+
 NO_PAIRS = (
     'AdditiveRLS takes no pair_mask of pairs. Select queries, instance_selection={"unit": "query"}'
 )
@@ -288,7 +291,8 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         shapes = shapes_of(self.forest_, train)[:MAX_PAIRED_FEATURES]
         features = sorted(train.feature_names.index(shape.features[0]) for shape in shapes)
         fine = Bins.of(train, self.n_bins)
-        pairs = Interactions(Bins.of(train, N_CUTS), fine, tuple(combinations(features, 2)))
+        candidates = [*combinations(features, 2), *_pairs_with_queries(train, features)]
+        pairs = Interactions(Bins.of(train, N_CUTS), fine, tuple(candidates))
         data = train.with_table(pairs.table(train.X))
         single_prior = _Prior.of(train, fine, self.smooth)
         prior = replace(single_prior, bins=pairs.bins, pairs=pairs.roots(self.smooth))
@@ -306,6 +310,27 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
 
     def _scores(self, X: Matrix) -> Vector:
         return self.forest_.scores(X) if self.interactions else self._population.scores(X)[:, 0]
+
+
+def _pairs_with_queries(train: RankingData, features: list[int]) -> list[tuple[int, int]]:
+    """Return pairs of a feature that is the same for all documents of a query, and one of `features`.
+
+    They are those where the products of feature and label, summed over each query, correlate most with the former.
+    """
+    constants = np.flatnonzero(train.is_of_query)
+    if not len(constants) or not features:
+        return []
+    X, starts = train.X64[:, features], train.offsets[:-1]
+    sizes = np.diff(train.offsets)
+    labels = train.y - np.repeat(np.add.reduceat(train.y, starts) / sizes, sizes)
+    slopes = np.add.reduceat(X * labels[:, None], starts)
+    correlations = np.corrcoef(train.X64[starts][:, constants], slopes, rowvar=False)
+    strength = np.abs(correlations[: len(constants), len(constants) :])
+    best = np.argsort(-strength, axis=None, kind="stable")[:MAX_PAIRS_WITH_QUERIES]
+    rows, columns = np.unravel_index(best, strength.shape)
+    return [
+        (features[column], int(constants[row])) for row, column in zip(rows, columns, strict=True)
+    ]
 
 
 # Rows that are multiplied by a root at a time, which saves copies of a large table.

@@ -412,7 +412,8 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         train.require_moderate_values()
         arguments.refuse_weights(train, self)
         self.n_features_in_, self.n_queries_ = train.n_features, train.n_queries
-        if self._additive:
+        # An interaction can use a feature that is the same for all documents of a query.
+        if self._additive and not getattr(self, "interactions", 0):
             self.varying_, where = arguments.varying_in_queries(train), "every query"
         else:
             self.varying_, where = np.ptp(train.X, axis=0) > 0, "all documents"

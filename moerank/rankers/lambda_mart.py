@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -153,11 +153,19 @@ class LambdaMART(TreeRanker):
         self,
         train: RankingData,
         validation: RankingData,
+        fixed: Container[str] = (),
         **arguments: Any,
     ) -> Self:
-        """Return a clone tuned on `short_grid`, with the own number of trees, which `stopped` chooses for each set."""
-        tuned = self.tune(train, validation, self.short_grid(train), **arguments)
-        return tuned.set_params(n_trees=self.n_trees)
+        """Return a clone tuned on `short_grid`, with the own number of trees, which `stopped` chooses for each set.
+
+        The `fixed` parameters stay. If they are the form of the trees, there is nothing to tune.
+        """
+        form = {"n_leaves": self.n_leaves, "min_leaf": self.min_leaf}
+        settled = {name: value for name, value in form.items() if name in fixed}
+        if settled == form:
+            return clone(self)
+        grid = [entry for entry in self.short_grid(train) if settled.items() <= entry.items()]
+        return self.tune(train, validation, grid, **arguments).set_params(n_trees=self.n_trees)
 
     def stopped(
         self, train: RankingData, validation: RankingData, metric: Metric | str | None = None

@@ -174,8 +174,9 @@ class ReportTable:
         form = FORMATTERS.get(column.partition(" of ")[0], "{:.4f}".format)
         if pd.api.types.is_integer_dtype(values):
             form = "{:,}".format
-        texts = values.map(form, na_action="ignore").fillna("")
+        texts = values.astype(object).map(form, na_action="ignore").fillna("")
         if errors is not None:
+            errors = errors.astype(object)
             texts += errors.map(lambda error: f" ± {form(error)}", na_action="ignore").fillna("")
         return texts
 

@@ -5,6 +5,7 @@ import tomllib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from moerank.data.read.delimited import fault_of, parsed_numbers
 from moerank.metrics import NDCG, Metric
 from moerank.rankers.rank_rls import RankRLS
 from moerank.runs.problem import Problem
+from moerank.solvers import SERVERS
 from moerank.training.pair_moments import PairMoments
 
 # Largest number of different values in a column that may hold relevance labels.
@@ -45,7 +47,7 @@ DOCUMENTS = (
     "asin",
 )
 
-SEARCH = "mofsrank-staircase[instance_selection=false]"
+SEARCH = "mofsrank-staircase[instance_selection=false,ensemble=false]"
 
 # Names of columns that are known only after the ranking, or number something; _ separates words.
 AFTER = re.compile(
@@ -105,6 +107,14 @@ name = "additive"  # a step function of each feature; "rankrls" is linear, and f
 
 [solver]
 name = "{{ search }}"  # the recommended search; "mofsrank" is the published method
+
+[serve]
+# Cross-validation chooses the ranker that serves; moerank run --ranker linear, additive or trees restricts them.
+rankers = [
+{% for ranker in rankers %}
+    {{ ranker | toml }},
+{% endfor %}
+]
 """
 
 
@@ -156,6 +166,7 @@ class Draft:
             is_folder=self.table.is_dir(),
             has_large_labels=self.largest > MAX_EXPONENT,
             search=SEARCH,
+            rankers=[*chain.from_iterable(SERVERS.values())],
         )
 
     def read(self) -> tuple["Draft", Fold, Metric]:

@@ -40,9 +40,12 @@ def test_every_count_of_a_small_set():
         "scaling": "none",
         "weighted": [],
         "comes_scaled": False,
-        "cautions": [],
+        "cautions": [
+            "All documents of a query have the same value of 1 of 3 features, such as 'b': only trees and "
+            "interactions can use it."
+        ],
     }
-    complete, identical = description.remarks()
+    complete, _, identical = description.remarks()
     assert complete == "No value of the 3 features is infinite or missing."
     assert identical.startswith("No ranker can order identical documents of a query: leave out copies")
     assert description.labels == {0: 5, 1: 1, 3: 13}
@@ -175,3 +178,14 @@ def test_rows_that_labels_or_a_feature_sort_are_named_where_ties_would_believe_t
     for key in (X[:, 0], -X[:, 0]):
         assert said(key, X)[0].startswith("The rows of each query are sorted by '1'.")
     assert said(y, rng.normal(size=(300, 2))) == []  # no equal values, so that the order tells nothing
+
+
+def test_features_of_the_query_are_named():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.random(60), np.repeat(rng.random(6), 10), np.ones(60), np.repeat(rng.random(6), 10)])
+    data = RankingData(X, rng.integers(0, 3, 60), np.repeat(np.arange(6), 10))
+    assert data.is_of_query.tolist() == [False, True, False, True]
+    said = "All documents of a query have the same value of 2 of 4 features, such as '2': only trees and interactions"
+    (sentence,) = cautions_about(data)
+    assert sentence == f"{said} can use it."
+    assert cautions_about(data.with_features(~data.is_of_query)) == []

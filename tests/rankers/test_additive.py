@@ -476,3 +476,15 @@ def test_one_feature_has_no_interactions_and_many_have_those_of_the_largest_spre
     spread = AdditiveRLS().fit(train).shapes_["feature"].drop_duplicates().tolist()[:2]
     assert {few.interactions_["first"][1], few.interactions_["second"][1]} == set(spread)
     assert len(few.interactions_) == 2
+
+
+def test_a_feature_of_the_query_interacts_with_the_features_that_it_switches():
+    rng = np.random.default_rng(3)
+    query = np.repeat(np.arange(60), 12)
+    X = np.column_stack([rng.normal(size=(720, 4)), rng.integers(0, 2, 60)[query], rng.random(60)[query]])
+    utility = np.where(X[:, 4] == 1, X[:, 0], X[:, 1]) + 0.2 * rng.normal(size=720)
+    data = RankingData(X, np.digitize(utility, np.quantile(utility, [0.6, 0.85])), query)
+    plain, paired = AdditiveRLS().fit(data), AdditiveRLS(interactions=2).fit(data)
+    assert {(row.first, row.second) for row in paired.interactions_[1:].itertuples()} == {("1", "5"), ("2", "5")}
+    assert np.flatnonzero(paired.support_).tolist() == [0, 1, 2, 3, 4] and not plain.support_[4:].any()
+    assert NDCG(10).score(data, paired.predict(data)) > NDCG(10).score(data, plain.predict(data)) + 0.08
