@@ -131,27 +131,26 @@ class Comparison(BaseModel):
 
         Either is detected if the tests reject the contrary at `level`. It is likely if they do so with losses and gains
         that are as large as the largest one of all parts in place of 1, and if the queries of all parts together
-        exclude those of 1; each is missed with a chance of at most twice the level. If queries have weights, other
-        parts do not count, because few queries decide what they show.
+        exclude those of 1; each is missed with a chance of at most twice the level. If queries have weights, nothing is
+        likely, because few queries decide what the parts show.
         """
         values, scale = self._weighed
         n, chance = len(values), CHANCE_OF_A_MISS * self.level
         if n < statistics.MIN_QUERIES or not isfinite(self.interval[0]):
             return "none", "none"
-        size, n_others = 1.0, 0
-        if not np.ptp(self.weights or [1.0]):
-            size, n_others = max(np.abs(self.differences).max(), self.tail.size), self.tail.n
+        size = max(np.abs(self.differences).max(), self.tail.size)
         low, high = statistics.interval_ends(
             *statistics.moments(values),
             self.level,
             statistics.Miss(n, chance, size),
-            statistics.Miss(n + n_others, chance),
+            statistics.Miss(n + self.tail.n, chance),
         )
+        is_weighted = np.ptp(self.weights or [0.0]) > 0
 
         def grade(p: float, is_likely: Any) -> Grade:
             if p < self.level:
                 return "detected"
-            return "likely" if is_likely else "none"
+            return "likely" if is_likely and not is_weighted else "none"
 
         finding = grade(self.p, low > 0 or high < 0)
         return finding, grade(self.p_equivalent, scale * max(-low, high) < self.margin)

@@ -478,13 +478,12 @@ def _verdict_row(solver: str, folds: Runs) -> tuple[Any, ...]:
 
 def _decision(verdicts: Sequence[Verdict]) -> dict[str, str]:
     """Return the decision of most runs and its reason, for several runs their number, as fields of a verdict."""
-    decision, n_runs = Counter(verdict.decision for verdict in verdicts).most_common(1)[0]
-    rankers = {verdict.ranker for verdict in verdicts}
+    decisions = Counter((verdict.decision, verdict.ranker) for verdict in verdicts)
+    (decision, ranker), n_runs = decisions.most_common(1)[0]
     advice = verdicts[0].advice
     if len(verdicts) > 1:
         advice = "" if decision == "none" else f"{n_runs} of {len(verdicts)} runs decide so"
-    ranker = "" if len(rankers) > 1 else rankers.pop()
-    return {"decision": decision, "advice": advice, "ranker": ranker}
+    return {"decision": decision, "ranker": ranker, "advice": advice}
 
 
 def by_validation(results: Results, *, selecting: bool = True) -> list[str]:

@@ -207,11 +207,11 @@ def test_the_decision_on_a_single_run_is_that_of_the_run(results):
 
 def test_several_runs_decide_as_most_of_them(results):
     run = next(run for run in results if run.solver == "mofsrank")
-    given = zip(("keep", "use", "use"), ("A", "A", "B"), strict=True)
+    given = zip(("keep", "use", "use"), ("A", "B", "B"), strict=True)
     fields = [{"decision": decision, "advice": "of one run", "ranker": ranker} for decision, ranker in given]
     runs = [replace(run, seed=seed, verdict=run.verdict.model_copy(update=each)) for seed, each in enumerate(fields)]
     verdict = chosen_solver(Results(runs))[0]["verdict"]
-    assert verdict.sentence.startswith(f"Use {verdict.n_features} of 20 features; estimated ")
+    assert verdict.sentence.startswith(f"Use {verdict.n_features} of 20 features, ranked by B; estimated ")
     assert verdict.sentence.endswith(". 2 of 3 runs decide so")
     undecided = [replace(each, verdict=each.verdict.model_copy(update={"decision": "none"})) for each in runs]
     assert chosen_solver(Results(undecided))[0]["verdict"].advice == ""
