@@ -10,7 +10,7 @@ import numpy as np
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
-from moerank.kernels.lanes import bits_of, fused, lanes, load, spread, store
+from moerank.kernels.lanes import bits_of, fused, lanes, load, put, spread, store
 
 # Numbers in a vector, and rows in a panel.
 VECTOR_WIDTH = lanes(np.float64)
@@ -89,26 +89,16 @@ def subtract_products(
     The k-th numbers begin at ``at + k · stride``, the k-th vector is ``v + k · step``, and the vectors of the target
     are ``row``, ``row + down``, ….
     """
-    a = b = c = d = e = f = g = h = spread(0.0)
+    zero = spread(0.0)
+    sums = zero, zero, zero, zero, zero, zero, zero, zero
     for k in range(n):
         y = load(vectors, v + k * step)
         x = at + k * stride
-        a = fused(spread(scalars[np.uint64(x)]), y, a)
-        b = fused(spread(scalars[np.uint64(x + 1)]), y, b)
-        c = fused(spread(scalars[np.uint64(x + 2)]), y, c)
-        d = fused(spread(scalars[np.uint64(x + 3)]), y, d)
-        e = fused(spread(scalars[np.uint64(x + 4)]), y, e)
-        f = fused(spread(scalars[np.uint64(x + 5)]), y, f)
-        g = fused(spread(scalars[np.uint64(x + 6)]), y, g)
-        h = fused(spread(scalars[np.uint64(x + 7)]), y, h)
-    store(target, row, load(target, row) - a)
-    store(target, row + down, load(target, row + down) - b)
-    store(target, row + 2 * down, load(target, row + 2 * down) - c)
-    store(target, row + 3 * down, load(target, row + 3 * down) - d)
-    store(target, row + 4 * down, load(target, row + 4 * down) - e)
-    store(target, row + 5 * down, load(target, row + 5 * down) - f)
-    store(target, row + 6 * down, load(target, row + 6 * down) - g)
-    store(target, row + 7 * down, load(target, row + 7 * down) - h)
+        for j in range(8):
+            sums = put(sums, j, fused(spread(scalars[np.uint64(x + j)]), y, sums[j]))
+    for j in range(8):
+        i = row + j * down
+        store(target, i, load(target, i) - sums[j])
 
 
 @kernel

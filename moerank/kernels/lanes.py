@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba import types
 from numba.core.base import BaseContext
 from numba.core.datamodel import DataModelManager
-from numba.core.typing.templates import AbstractTemplate, Signature, infer_global, signature
+from numba.core.typing.templates import ConcreteTemplate, Signature, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
 from moerank.arrays import FloatType
@@ -69,20 +69,17 @@ _MASKS = {width: LaneType(types.boolean, width) for width in _WIDTH.values()}
 
 
 def _define(
-    operation: Callable[..., object], build: Build, result: LaneType, *arguments: LaneType
+    operation: Callable[..., object], build: Build, operand: LaneType, result: LaneType
 ) -> None:
-    """Register `operation` with numba for `arguments`; `build` makes its code from the LLVM values."""
+    """Register a binary `operation` with numba; `build` makes its code from the LLVM values."""
 
-    class Template(AbstractTemplate):
+    class Template(ConcreteTemplate):
         key = operation
-
-        def generic(
-            self, args: tuple[types.Type, ...], keywords: dict[str, object]
-        ) -> Signature | None:
-            return signature(result, *arguments) if args == arguments else None
+        cases = (signature(result, operand, operand),)
 
     infer_global(operation)(Template)
-    lower_builtin(operation, *arguments)(lambda context, builder, sig, args: build(builder, *args))
+    lower = lower_builtin(operation, operand, operand)
+    lower(lambda context, builder, sig, args: build(builder, *args))
 
 
 def _comparison(sign: str) -> Build:
@@ -91,15 +88,15 @@ def _comparison(sign: str) -> Build:
 
 for _element, _values in _VALUES.items():
     _mask = _MASKS[_WIDTH[_element]]
-    _define(operator.add, ir.IRBuilder.fadd, _values, _values, _values)
-    _define(operator.sub, ir.IRBuilder.fsub, _values, _values, _values)
-    _define(operator.mul, ir.IRBuilder.fmul, _values, _values, _values)
-    _define(operator.truediv, ir.IRBuilder.fdiv, _values, _values, _values)
-    _define(operator.gt, _comparison(">"), _mask, _values, _values)
-    _define(operator.ge, _comparison(">="), _mask, _values, _values)
-    _define(operator.eq, _comparison("=="), _mask, _values, _values)
+    _define(operator.add, ir.IRBuilder.fadd, _values, _values)
+    _define(operator.sub, ir.IRBuilder.fsub, _values, _values)
+    _define(operator.mul, ir.IRBuilder.fmul, _values, _values)
+    _define(operator.truediv, ir.IRBuilder.fdiv, _values, _values)
+    _define(operator.gt, _comparison(">"), _values, _mask)
+    _define(operator.ge, _comparison(">="), _values, _mask)
+    _define(operator.eq, _comparison("=="), _values, _mask)
 for _mask in _MASKS.values():
-    _define(operator.and_, ir.IRBuilder.and_, _mask, _mask, _mask)
+    _define(operator.and_, ir.IRBuilder.and_, _mask, _mask)
 
 
 def _lowered(sig: Signature, build: Build) -> Intrinsic:
@@ -147,10 +144,12 @@ def load(typing_context: BaseContext, array: types.Array, row: types.Integer) ->
     """Return row `row` of a lane array as one vector."""
     vector = _VALUES[array.dtype]
 
-    def build(builder: ir.IRBuilder, numbers: ir.Value, row: ir.Value) -> ir.Value:
-        return builder.load(_row(builder, numbers, row, vector), align=array.dtype.bitwidth // 8)
-
-    return _lowered(vector(array, types.int64), build)
+    return _lowered(
+        vector(array, types.int64),
+        lambda builder, numbers, row: builder.load(
+            _row(builder, numbers, row, vector), align=array.dtype.bitwidth // 8
+        ),
+    )
 
 
 @intrinsic
@@ -160,10 +159,12 @@ def store(
     """Write one vector to row `row` of a lane array."""
     vector = _VALUES[array.dtype]
 
-    def build(builder: ir.IRBuilder, numbers: ir.Value, row: ir.Value, value: ir.Value) -> None:
-        builder.store(value, _row(builder, numbers, row, vector), align=array.dtype.bitwidth // 8)
-
-    return _lowered(types.void(array, types.int64, vector), build)
+    return _lowered(
+        types.void(array, types.int64, vector),
+        lambda builder, numbers, row, value: builder.store(
+            value, _row(builder, numbers, row, vector), align=array.dtype.bitwidth // 8
+        ),
+    )
 
 
 @intrinsic
@@ -183,10 +184,12 @@ def load_mask(typing_context: BaseContext, words: types.Array, index: types.Inte
     """Return the bits of ``words[index]`` (uint16 or uint8, bit l for lane l) as one mask."""
     mask = _MASKS[words.dtype.bitwidth]
 
-    def build(builder: ir.IRBuilder, words: ir.Value, index: ir.Value) -> ir.Value:
-        return builder.bitcast(builder.load(builder.gep(words, [index])), mask.llvm)
-
-    return _lowered(mask(words, types.int64), build)
+    return _lowered(
+        mask(words, types.int64),
+        lambda builder, words, index: builder.bitcast(
+            builder.load(builder.gep(words, [index])), mask.llvm
+        ),
+    )
 
 
 @intrinsic
@@ -194,12 +197,13 @@ def store_mask(
     typing_context: BaseContext, words: types.Array, index: types.Integer, mask: LaneType
 ) -> Intrinsic:
     """Write a mask to the bits of ``words[index]``."""
-    kind = _MASKS[words.dtype.bitwidth]
-
-    def build(builder: ir.IRBuilder, words: ir.Value, index: ir.Value, mask: ir.Value) -> None:
-        builder.store(builder.bitcast(mask, ir.IntType(kind.width)), builder.gep(words, [index]))
-
-    return _lowered(types.void(words, types.int64, kind), build)
+    word = ir.IntType(words.dtype.bitwidth)
+    return _lowered(
+        types.void(words, types.int64, mask),
+        lambda builder, words, index, mask: builder.store(
+            builder.bitcast(mask, word), builder.gep(words, [index])
+        ),
+    )
 
 
 @intrinsic
@@ -331,10 +335,28 @@ def sum_four(
 def bits_of(typing_context: BaseContext, mask: LaneType) -> Intrinsic:
     """Return a mask as a number, bit l for lane l."""
 
-    def build(builder: ir.IRBuilder, values: ir.Value) -> ir.Value:
-        return builder.zext(builder.bitcast(values, ir.IntType(mask.width)), INT64)
+    word = ir.IntType(mask.width)
+    return _lowered(
+        types.int64(mask),
+        lambda builder, values: builder.zext(builder.bitcast(values, word), INT64),
+    )
 
-    return _lowered(types.int64(mask), build)
+
+@intrinsic
+def put(
+    typing_context: BaseContext, vectors: types.UniTuple, index: types.Integer, vector: LaneType
+) -> Intrinsic:
+    """Return a tuple of vectors with another one at an index, which is constant where the compiler unrolls a loop."""
+
+    def build(builder: ir.IRBuilder, old: ir.Value, index: ir.Value, vector: ir.Value) -> ir.Value:
+        new = old
+        for i in range(vectors.count):
+            is_there = builder.icmp_signed("==", index, INT64(i))
+            entry = builder.select(is_there, vector, builder.extract_value(old, i))
+            new = builder.insert_value(new, entry, i)
+        return new
+
+    return _lowered(vectors(vectors, types.int64, vector), build)
 
 
 @intrinsic

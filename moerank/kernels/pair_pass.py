@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Packed, Vector, Words
 from moerank.kernels.compiled import kernel
-from moerank.kernels.lanes import blend, load, load_mask, spread, store, store_eight, store_mask
+from moerank.kernels.lanes import blend, load, load_mask, put, spread, store, store_eight, store_mask
 
 # The fields `first`, `winner` and `worse` of `PreferencePairs`: the pairs by their better document.
 PairGroups: TypeAlias = tuple[Integers, NDArray[np.int32], NDArray[np.int32]]
@@ -102,22 +102,18 @@ def project(X: Floats, weights: Floats, features: Integers, scores: Floats) -> N
     zero = spread(weights.dtype.type(0))
     n_full = len(X) - len(X) % 4
     for i in range(0, n_full, 4):  # four documents share the loads of the weights and hide latency
-        a = b = c = d = zero
+        sums = zero, zero, zero, zero
         for f in features:
             w = load(weights, f)
-            a = a + spread(X[i, f]) * w
-            b = b + spread(X[i + 1, f]) * w
-            c = c + spread(X[i + 2, f]) * w
-            d = d + spread(X[i + 3, f]) * w
-        store(scores, i, a)
-        store(scores, i + 1, b)
-        store(scores, i + 2, c)
-        store(scores, i + 3, d)
+            for j in range(4):
+                sums = put(sums, j, sums[j] + spread(X[i + j, f]) * w)
+        for j in range(4):
+            store(scores, i + j, sums[j])
     for i in range(n_full, len(X)):
-        a = zero
+        total = zero
         for f in features:
-            a = a + spread(X[i, f]) * load(weights, f)
-        store(scores, i, a)
+            total = total + spread(X[i, f]) * load(weights, f)
+        store(scores, i, total)
 
 
 @kernel
@@ -149,23 +145,19 @@ def pull_back(
     for start in range(0, len(X), 128):
         stop = min(start + 128, len(X))
         for u in range(0, n_full, 4):
-            f, g, h, k = features[u], features[u + 1], features[u + 2], features[u + 3]
-            a = b = c = d = zero
+            four = features[u], features[u + 1], features[u + 2], features[u + 3]
+            totals = zero, zero, zero, zero
             for i in range(start, stop):
                 v = load(documents, i)
-                a = a + spread(X[i, f]) * v
-                b = b + spread(X[i, g]) * v
-                c = c + spread(X[i, h]) * v
-                d = d + spread(X[i, k]) * v
-            store(partial, f, a)
-            store(partial, g, b)
-            store(partial, h, c)
-            store(partial, k, d)
+                for j in range(4):
+                    totals = put(totals, j, totals[j] + spread(X[i, four[j]]) * v)
+            for j in range(4):
+                store(partial, four[j], totals[j])
         for f in features[n_full:]:
-            a = zero
+            total = zero
             for i in range(start, stop):
-                a = a + spread(X[i, f]) * load(documents, i)
-            store(partial, f, a)
+                total = total + spread(X[i, f]) * load(documents, i)
+            store(partial, f, total)
         for f in features:
             for lane in range(sums.shape[1]):
                 sums[f, lane] += partial[f, lane]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.kernels.compiled import kernel
-from moerank.kernels.lanes import blend, fused, load, load_mask, spread, store, sum_four
+from moerank.kernels.lanes import blend, fused, load, load_mask, put, spread, store, sum_four
 from moerank.kernels.tiles import (
     TILE,
     TILED_BLOCK,
@@ -53,36 +53,28 @@ def _add_pairs(
     width, four_sums = len(prefix), four.reshape(-1)
     zero, low = spread(loser.dtype.type(0)), spread(loser.dtype.type(-np.inf))
     nobody = loser.dtype.type(-np.inf)
+    nothing = zero, zero, zero, zero
     slack = zero
     for r in range(first_run + 1, end_run):
         begin, stop = start[r] - start[first_run], start[r + 1] - start[first_run]
         n_full, rest = begin // width, begin % width
         for i in range(begin, stop, 4):
-            a0 = z0 = spread(level[i])
-            a1 = z1 = spread(level[i + 1] if i + 1 < stop else nobody)
-            a2 = z2 = spread(level[i + 2] if i + 2 < stop else nobody)
-            a3 = z3 = spread(level[i + 3] if i + 3 < stop else nobody)
-            if moved is not None:
-                z0 = spread(moved[i])
-                z1 = spread(moved[i + 1])
-                z2 = spread(moved[i + 2])
-                z3 = spread(moved[i + 3])
-            t0 = t1 = t2 = t3 = zero
+            a = z = gains = d = nothing
+            for j in range(4):
+                a = put(a, j, spread(level[i + j] if i + j < stop else nobody))
+                if moved is not None:
+                    z = put(z, j, spread(moved[i + j]))
             for vector in range(n_full + (rest > 0)):
                 s = load(loser, vector)
                 if vector == n_full:
                     s = blend(load_mask(prefix, rest), s, low)
-                d0, d1, d2, d3 = a0 + s, a1 + s, a2 + s, a3 + s
-                if move is None:
-                    d0, d1 = blend(d0 > zero, d0, zero), blend(d1 > zero, d1, zero)
-                    d2, d3 = blend(d2 > zero, d2, zero), blend(d3 > zero, d3, zero)
-                else:
-                    z = load(move, vector)
-                    d0, d1 = blend(d0 > zero, z0 - z, zero), blend(d1 > zero, z1 - z, zero)
-                    d2, d3 = blend(d2 > zero, z2 - z, zero), blend(d3 > zero, z3 - z, zero)
-                t0, t1, t2, t3 = t0 + d0, t1 + d1, t2 + d2, t3 + d3
-                store(total, vector, load(total, vector) - ((d0 + d1) + (d2 + d3)))
-            won = sum_four(t0, t1, t2, t3)
+                for j in range(4):
+                    gap = a[j] + s
+                    change = gap if move is None else z[j] - load(move, vector)
+                    d = put(d, j, blend(gap > zero, change, zero))
+                    gains = put(gains, j, gains[j] + d[j])
+                store(total, vector, load(total, vector) - ((d[0] + d[1]) + (d[2] + d[3])))
+            won = sum_four(*gains)
             slack = slack + won
             store(four, 0, won)
             for j in range(4):
@@ -358,19 +350,14 @@ def _score(
         for individual in range(len(begin) - 1):
             if task[individual] < min_task:
                 continue
-            s0 = s1 = s2 = s3 = zero
+            sums = zero, zero, zero, zero
             for k in range(begin[individual], begin[individual + 1]):
                 weight = spread(w[k])
                 x = tile + position[k] * TILE
-                s0 = fused(load(tiles, x), weight, s0)
-                s1 = fused(load(tiles, x + 1), weight, s1)
-                s2 = fused(load(tiles, x + 2), weight, s2)
-                s3 = fused(load(tiles, x + 3), weight, s3)
-            target = individual * room + t * TILE
-            store(scores, target, s0)
-            store(scores, target + 1, s1)
-            store(scores, target + 2, s2)
-            store(scores, target + 3, s3)
+                for j in range(TILE):
+                    sums = put(sums, j, fused(load(tiles, x + j), weight, sums[j]))
+            for j in range(TILE):
+                store(scores, individual * room + t * TILE + j, sums[j])
 
 
 @kernel
@@ -400,17 +387,18 @@ def _pull_back(
 ) -> None:
     """Add xᵀ documents to `partial`, lane by lane, on the features of each individual."""
     features, begin, position = lists
+    zero = spread(partial.dtype.type(0))
     for t in range(n_tiles):
         tile = t * len(features) * TILE
         for individual in range(len(begin) - 1):
             if task[individual] == IDLE:
                 continue
             source = individual * room + t * TILE
-            r0, r1 = load(documents, source), load(documents, source + 1)
-            r2, r3 = load(documents, source + 2), load(documents, source + 3)
+            rows = zero, zero, zero, zero
+            for j in range(TILE):
+                rows = put(rows, j, load(documents, source + j))
             for k in range(begin[individual], begin[individual + 1]):
-                x = tile + position[k] * TILE
-                s = fused(load(tiles, x), r0, load(partial, k))
-                s = fused(load(tiles, x + 1), r1, s)
-                s = fused(load(tiles, x + 2), r2, s)
-                store(partial, k, fused(load(tiles, x + 3), r3, s))
+                total = load(partial, k)
+                for j in range(TILE):
+                    total = fused(load(tiles, tile + position[k] * TILE + j), rows[j], total)
+                store(partial, k, total)

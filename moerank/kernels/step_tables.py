@@ -16,7 +16,7 @@ from moerank.kernels.algebra import (
     subtract_products,
 )
 from moerank.kernels.compiled import kernel
-from moerank.kernels.lanes import fused, load, spread, store
+from moerank.kernels.lanes import fused, load, put, spread, store
 
 # Features whose counts with one other feature fit the level-1 cache.
 COUNTED_FEATURES = 16
@@ -301,33 +301,16 @@ def _sum_tables(
     zero = spread(0.0)
     n_full = n_documents - n_documents % 4
     for i in range(0, n_full, 4):  # four documents together hide the latency of an addition
-        a = b = c = d = e = f = g = h = zero
-        for j in features:
-            x = 2 * (offsets[j] + codes[j, i])
-            a = a + load(lookup, x)
-            b = b + load(lookup, x + 1)
-            x = 2 * (offsets[j] + codes[j, i + 1])
-            c = c + load(lookup, x)
-            d = d + load(lookup, x + 1)
-            x = 2 * (offsets[j] + codes[j, i + 2])
-            e = e + load(lookup, x)
-            f = f + load(lookup, x + 1)
-            x = 2 * (offsets[j] + codes[j, i + 3])
-            g = g + load(lookup, x)
-            h = h + load(lookup, x + 1)
-        store(block, 2 * i, a)
-        store(block, 2 * i + 1, b)
-        store(block, 2 * i + 2, c)
-        store(block, 2 * i + 3, d)
-        store(block, 2 * i + 4, e)
-        store(block, 2 * i + 5, f)
-        store(block, 2 * i + 6, g)
-        store(block, 2 * i + 7, h)
+        sums = zero, zero, zero, zero, zero, zero, zero, zero
+        for f in features:
+            for j in range(8):
+                row = 2 * (offsets[f] + codes[f, i + j // 2]) + j % 2
+                sums = put(sums, j, sums[j] + load(lookup, row))
+        for j in range(8):
+            store(block, 2 * i + j, sums[j])
     for i in range(n_full, n_documents):
-        a = b = zero
-        for j in features:
-            x = 2 * (offsets[j] + codes[j, i])
-            a = a + load(lookup, x)
-            b = b + load(lookup, x + 1)
-        store(block, 2 * i, a)
-        store(block, 2 * i + 1, b)
+        for j in range(2):
+            total = zero
+            for f in features:
+                total = total + load(lookup, 2 * (offsets[f] + codes[f, i]) + j)
+            store(block, 2 * i + j, total)
