@@ -35,16 +35,20 @@ def square(A: Matrix) -> Matrix:
 
     Sums are in order of the documents. O(n_features² · n_documents).
     """
-    n_features, n_documents = A.shape
-    n_vectors = -(-n_features // VECTOR_WIDTH)
-    rows = np.zeros((n_vectors * VECTOR_WIDTH, n_documents))
-    rows[:n_features] = A
-    panels = np.ascontiguousarray(
-        rows.reshape(n_vectors, VECTOR_WIDTH, n_documents).transpose(0, 2, 1)
-    )
-    total = np.zeros((len(rows), len(rows)))
+    n_features = len(A)
+    panels = panels_of(A)
+    n_rows = len(panels) * VECTOR_WIDTH
+    total = np.zeros((n_rows, n_rows))
     _write_square(panels.reshape(-1, VECTOR_WIDTH), total)
     return np.ascontiguousarray(total[:n_features, :n_features])
+
+
+def panels_of(A: Matrix) -> Matrix:
+    """Return the columns of each eight rows of A (m, n), shape (n_panels, n, 8), with zeros for missing rows."""
+    n_panels = -(-len(A) // VECTOR_WIDTH)
+    rows = np.zeros((n_panels * VECTOR_WIDTH, A.shape[1]))
+    rows[: len(A)] = A
+    return np.ascontiguousarray(rows.reshape(n_panels, VECTOR_WIDTH, -1).transpose(0, 2, 1))
 
 
 def plus_ridge(A: Matrix, alpha: float) -> Matrix:

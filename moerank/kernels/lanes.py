@@ -334,7 +334,6 @@ def sum_four(
 @intrinsic
 def bits_of(typing_context: BaseContext, mask: LaneType) -> Intrinsic:
     """Return a mask as a number, bit l for lane l."""
-
     word = ir.IntType(mask.width)
     return _lowered(
         types.int64(mask),

@@ -7,7 +7,16 @@ from numpy.typing import NDArray
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Packed, Vector, Words
 from moerank.kernels.compiled import kernel
-from moerank.kernels.lanes import blend, load, load_mask, put, spread, store, store_eight, store_mask
+from moerank.kernels.lanes import (
+    blend,
+    load,
+    load_mask,
+    put,
+    spread,
+    store,
+    store_eight,
+    store_mask,
+)
 
 # The fields `first`, `winner` and `worse` of `PreferencePairs`: the pairs by their better document.
 PairGroups: TypeAlias = tuple[Integers, NDArray[np.int32], NDArray[np.int32]]
