@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.algebra import largest
 from moerank.kernels.compiled import kernel
+from moerank.kernels.counted_sums import LabelRuns
 from moerank.kernels.pair_pass import PairGroups
 
 # Gains that differ by at most this share of the total weight are ties; the first stump wins.
@@ -29,24 +30,17 @@ MAX_PASSES = 100
 def sort_by_label(y: Integers, offsets: Integers) -> tuple[Integers, Integers]:
     """Return the order of documents for a line search, and the runs of equal labels in it.
 
-    The order (n_sorted,) has the documents of all queries with at least two labels, by query, then label, best first.
-    Each row of the runs (n_runs, 4) stands for the documents with one label in one query: it has the start of the
-    query, the start and the end of the run, and the end of the query.
+    The order (n_documents,) has the documents by query, then label, best first. Each row of the runs (n_runs, 4) stands
+    for the documents with one label in one query: it has the start of the query, the start and the end of the run, and
+    the end of the query.
 
-    >>> rows, runs = sort_by_label(np.array([0, 0, 1, 0, 2]), np.array([0, 2, 5]))
+    >>> rows, runs = sort_by_label(np.array([1, 0, 1, 0, 2]), np.array([0, 2, 5]))
     >>> rows.tolist(), runs.tolist()
-    ([4, 2, 3], [[0, 0, 1, 3], [0, 1, 2, 3], [0, 2, 3, 3]])
+    ([0, 1, 4, 2, 3], [[0, 0, 1, 2], [0, 1, 2, 2], [2, 2, 3, 5], [2, 3, 4, 5], [2, 4, 5, 5]])
     """
-    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    rows = np.lexsort((-y, query))
-    differ = np.minimum.reduceat(y, offsets[:-1]) < np.maximum.reduceat(y, offsets[:-1])
-    rows = rows[differ[query[rows]]]
-    y, query = y[rows], query[rows]
-    begin = np.flatnonzero((np.diff(y, prepend=-1) != 0) | (np.diff(query, prepend=-1) != 0))
-    bounds = np.append(begin, len(rows))
-    query_begin = np.searchsorted(query, query[begin], side="left")
-    query_end = np.searchsorted(query, query[begin], side="right")
-    return rows, np.column_stack([query_begin, bounds[:-1], bounds[1:], query_end])
+    runs = LabelRuns.of(-y, offsets)
+    starts, ends = np.repeat([offsets[:-1], offsets[1:]], runs.n_labels, axis=1)
+    return runs.row, np.column_stack([starts, runs.begin[:-1], runs.begin[1:], ends])
 
 
 @kernel
@@ -67,10 +61,10 @@ def hinge_line_search(
     φ′ is piecewise linear and increasing, so Newton's method ends at its zero; a bracket keeps it from cycling. The
     breakpoints are neither computed nor sorted. O(n_pairs) per pass; two to four passes if `start` is a good guess.
 
-    runs, scores, change : see `sort_by_label`; scores and change have shape (n_sorted,)
+    runs, scores, change : see `sort_by_label`; scores and change have shape (n_documents,)
     start : the first step, in [0, longest]
     longest : the largest step
-    residual : (n_sorted,), receives the sums of d = max(0, 1 − (sᵢ − sⱼ) − t (cᵢ − cⱼ)) at the minimum, + d for the
+    residual : (n_documents,), receives the sums of d = max(0, 1 − (sᵢ − sⱼ) − t (cᵢ − cⱼ)) at the minimum, + d for the
         better document, − d for the worse; the loss has the gradient −2 residual in the scores
     """
     # Separate arrays, because the compiler cannot know that the rows of one array do not overlap.

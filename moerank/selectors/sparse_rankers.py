@@ -21,6 +21,7 @@ from moerank.rankers.selection import LargestWeightsPath
 from moerank.selectors.filter import Filter
 from moerank.training.masks import Masks
 from moerank.training.pairs import SQUARED_HINGE, CountedPairs, ListedPairs, Penalties
+from moerank.training.sorted import PairedDocuments
 
 # The weighted ℓ₁ problems end when a step changes their objective by at most this fraction, or after so many steps.
 INNER_TOL = 1e-8
@@ -95,10 +96,10 @@ class FenchelRank(LargestWeightsPath):
 
     @one_blas_thread()
     def _weights(self, train: RankingData) -> Matrix:
-        rows, runs = train.remember(
-            "sorted by label", lambda: sort_by_label(train.y, train.offsets)
-        )
-        columns = np.ascontiguousarray(centre_in_queries(train.X, train.offsets)[rows].T)
+        documents = PairedDocuments.of(train)
+        rows, runs = sort_by_label(train.y[documents.rows], documents.pairs.offsets)
+        X = centre_in_queries(train.X, train.offsets)[documents.rows]
+        columns = np.ascontiguousarray(X[rows].T)
         w = np.zeros(len(columns))
         scores, residual = np.zeros((2, len(rows)))
         # A search of length 0 gives the loss and the residuals at w = 0.
