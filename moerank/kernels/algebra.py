@@ -10,7 +10,7 @@ import numpy as np
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
-from moerank.kernels.lanes import bits_of, fused, lanes, load, put, spread, store
+from moerank.kernels.lanes import blend, fused, lanes, load, put, spread, store
 
 # Numbers in a vector, and rows in a panel.
 VECTOR_WIDTH = lanes(np.float64)
@@ -232,10 +232,8 @@ def centred_stack(
     start: int,
     offsets: Integers,
     run: Integers,
-    n_runs: int,
     root_degree: Vector,
     stack: Matrix,
-    n_features: int,
 ) -> None:
     """Centre documents in their queries, and fill the stack whose square is the sum over their preference pairs.
 
@@ -245,17 +243,17 @@ def centred_stack(
     offsets : (n_queries + 1,), where the queries of the block begin, from 0
     run : (n_documents,), the run of each document, from 0 to ``n_runs - 1``
     root_degree : (n_documents,), √ of the number of pairs of each document
-    stack : (n_features, n_documents + n_runs), or larger
+    stack : (n_features, n_documents + n_runs)
         Receives √degree · x, and then the sum of x over each run, x centred in its query and in double precision.
         Where a feature is constant in a query it is exactly 0.
     """
-    n_documents = len(run)
+    n_features, n_documents = len(stack), len(run)
+    n_runs = stack.shape[1] - n_documents
     longest = 0
     for q in range(len(offsets) - 1):  # np.diff takes three seconds to compile
         longest = max(longest, offsets[q + 1] - offsets[q])
     tile = np.zeros((longest, VECTOR_WIDTH))
     sums = np.empty((n_runs, VECTOR_WIDTH))
-    mean = np.empty((1, VECTOR_WIDTH))
     zero = spread(0.0)
     for f in range(0, n_features, VECTOR_WIDTH):
         width = min(VECTOR_WIDTH, n_features - f)
@@ -276,19 +274,16 @@ def centred_stack(
                 x = load(tile, k)
                 total = total + x
                 constant = constant & (x >= head) & (head >= x)
-            store(mean, 0, total)
-            bits = bits_of(constant)
-            for c in range(VECTOR_WIDTH):
-                mean[0, c] = tile[0, c] if (bits >> c) & 1 else mean[0, c] / size
-            centre = load(mean, 0)
+            mean = blend(constant, head, total / spread(np.float64(size)))
             for k in range(size):
                 r = run[np.uint64(begin + k)]
-                store(sums, r, load(sums, r) + (load(tile, k) - centre))
+                x = load(tile, k) - mean
+                store(tile, k, x)
+                store(sums, r, load(sums, r) + x)
             for c in range(width):
-                base = (f + c) * stride + start + begin
                 for k in range(size):
                     i = np.uint64(begin + k)
-                    stack[f + c, i] = (flat[np.uint64(base + k)] - mean[0, c]) * root_degree[i]
+                    stack[f + c, i] = tile[k, c] * root_degree[i]
         for c in range(width):
             for r in range(n_runs):
                 stack[f + c, n_documents + r] = sums[r, c]

@@ -27,7 +27,7 @@ STEP_ROUNDING = 1e-18
 MAX_PASSES = 100
 
 
-def sort_by_label(y: Integers, offsets: Integers) -> tuple[Integers, Integers]:
+def sort_by_label(y: Integers, offsets: Integers) -> tuple[NDArray[np.int32], Integers]:
     """Return the order of documents for a line search, and the runs of equal labels in it.
 
     The order (n_documents,) has the documents by query, then label, best first. Each row of the runs (n_runs, 4) stands

@@ -199,9 +199,7 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
     n_worse, n_better = runs.n_worse[block_runs], runs.n_better[block_runs]
     stack = np.empty((data.n_features, len(run) + len(n_worse)))
     root_degree = np.sqrt((n_worse + n_better).astype(np.float64))
-    centred_stack(
-        *_flat(data.X, rows), offsets, run, len(n_worse), root_degree[run], stack, data.n_features
-    )
+    centred_stack(*_flat(data.X, rows), offsets, run, root_degree[run], stack)
     n_labels = runs.n_labels[begin:end]
     label = np.empty(len(n_worse))
     label[run] = data.y[rows]
