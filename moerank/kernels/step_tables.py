@@ -49,20 +49,6 @@ def add_counts(cells: NDArray[np.int32], weight: Vector, total: Matrix) -> None:
 
 
 @kernel
-def add_to_groups(
-    cells: NDArray[np.int32], document: Integers, group: Integers, weight: Vector, sums: Matrix
-) -> None:
-    """Add the weights of documents to the cells of their groups; entry k stands for document ``document[k]``.
-
-    Shape of sums: (n_groups, n_cells). O(n_entries · n_features).
-    """
-    for k in range(len(document)):
-        i = document[k]
-        for f in range(cells.shape[1]):
-            sums[group[k], cells[i, f]] += weight[k]
-
-
-@kernel
 def subtract_squares(sums: Matrix, factor: Vector, total: Matrix) -> None:
     """Subtract Σ_k ``factor[k]`` s_k s_kᵀ over the rows s_k of `sums` from the upper triangle of `total`.
 

@@ -406,12 +406,9 @@ class AdaRank(LinearRanker):
             w[feature] += alpha
             combined = measure.per_query(train, linear_scores(train.X, w[None])[:, 0])
             yield feature, alpha, combined.mean()
-            P = self._reweighted(P, alpha, combined, values[:, feature])
-
-    def _reweighted(self, P: Matrix, alpha: float, combined: Matrix, weak: Matrix) -> Matrix:
-        """Return the next weights of the queries; `combined` and `weak` are E of the ranker and of its last feature."""
-        if self.reweighting == "combined":
-            P = np.exp(-combined)
-        else:
-            P = P * np.exp(-alpha * (combined if self.reweighting == "cumulative" else weak))
-        return np.asarray(P / P.sum())
+            if self.reweighting == "combined":
+                P = np.exp(-combined)
+            else:
+                weak = values[:, feature]
+                P = P * np.exp(-alpha * (combined if self.reweighting == "cumulative" else weak))
+            P = P / P.sum()

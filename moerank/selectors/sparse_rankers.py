@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.arrays import Integers, Matrix, Vector
 from moerank.checks import Count, NotNegative, Parameters, Positive, Share
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.losses import hinge_line_search, sort_by_label
@@ -403,15 +403,11 @@ def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient]) -> tupl
             history[step] = loss + (size * (0.5 * similar + linear)).sum(axis=1)
         is_best = history[step] == np.fmin.reduce(history[: step + 1])
         best = np.where(is_best[:, None], w, best)
-        step_length = eta0 / np.sqrt(step + 1.0)
-        w = _stepped(w, step_length, similar + linear, 2.0 / train.n_pairs * sums, s > 0)
+        # The slopes of the penalty in |w|, and the descent of the loss in w.
+        rise, pull = similar + linear, 2.0 / train.n_pairs * sums
+        w = w - eta0 / np.sqrt(step + 1.0) * np.hstack([rise - pull, rise + pull])
+        w = np.where(np.tile(s > 0, 2), w.clip(0.0), 0.0)
     return best, history
-
-
-def _stepped(w: Matrix, length: Matrix, rise: Matrix, pull: Matrix, varying: Mask) -> Matrix:
-    """Return w after a step along −∇F, from the slopes of the penalty in |w| and the descent of the loss in w."""
-    w = w - length * np.hstack([rise - pull, rise + pull])
-    return np.where(np.tile(varying, 2), w.clip(0.0), 0.0)
 
 
 class FSMSVM(Filter):
@@ -456,11 +452,9 @@ class FSMSVM(Filter):
     def _settled(self, train: RankingData, validation: RankingData, metric: Metric) -> Parameters:
         fsm_rank = self._first_stage()
         names = [name for name in ("lambda1", "lambda2") if getattr(self, name) is None]
-        entries: dict[str, Parameters] = {}
-        for entry in fsm_rank.default_grid(train):
-            values = {name: entry[name] for name in names}
-            entries[repr(values)] = values
-        tuned = fsm_rank.tune(train, validation, list(entries.values()), metric)
+        grid = [{name: entry[name] for name in names} for entry in fsm_rank.default_grid(train)]
+        distinct = {repr(entry): entry for entry in grid}
+        tuned = fsm_rank.tune(train, validation, list(distinct.values()), metric)
         return {name: getattr(tuned, name) for name in names}
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:

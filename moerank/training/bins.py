@@ -22,7 +22,7 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import check_room, memory_limit
 from moerank.data import UNSCALED, FittedScaling, RankingData, Scaling, remembered
 from moerank.kernels.algebra import VECTOR_WIDTH
-from moerank.kernels.step_tables import Codes, add_counts, add_to_groups, subtract_squares
+from moerank.kernels.step_tables import Codes, add_counts, subtract_squares
 from moerank.training.masks import Masks
 from moerank.training.pair_moments import PairMoments, weights_of_runs, weights_or_ones
 
@@ -260,9 +260,10 @@ def _cell_sums(
         for moment, weight in ((unit, weights.excess), (difference, weights.difference)):
             moment += np.bincount(cells.ravel(), np.repeat(weight[rows], cells.shape[1]), n_cells)
         group, weight, factor = weights.groups(rows)
-        sums.append(np.zeros((len(factor), width)))
+        index = (group[:, None] * width + np.tile(cells, (2, 1))).ravel()
+        added = np.bincount(index, np.repeat(weight, cells.shape[1]), len(factor) * width)
+        sums.append(added.reshape(-1, width))
         factors.append(factor)
-        add_to_groups(cells, np.tile(np.arange(len(rows)), 2), group, weight, sums[-1])
         if end == data.n_queries or sum(map(len, factors)) >= GROUPS_AT_ONCE:
             subtract_squares(np.concatenate(sums), -np.concatenate(factors), total)
             sums.clear()
