@@ -269,7 +269,7 @@ def feature_correlations(X: Matrix) -> Matrix:
 def label_correlations(data: RankingData) -> Vector:
     """Return |Pearson correlation| of each feature with the labels, which must differ; 0 for a constant feature."""
     labels = (
-        data.y.astype(np.float64) - int(data.y.sum()) / data.n_documents
+        data.y.astype(float) - int(data.y.sum()) / data.n_documents
     )  # a sum of integers, and so exact
     products, length = np.zeros((2, data.n_features))
     for rows, centred in _centred_blocks(data.X):
@@ -285,12 +285,12 @@ def _centred_blocks(X: Matrix) -> Iterator[tuple[slice, Matrix]]:
     total = np.zeros(X.shape[1])
     for rows in blocks:  # NumPy adds up the rows of a table in C order one after the other
         total = np.ascontiguousarray(np.vstack([total, X[rows]])).sum(axis=0)
-    minimum, maximum = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    minimum, maximum = X.min(axis=0).astype(float), X.max(axis=0).astype(float)
     size = np.maximum(np.abs(minimum), np.abs(maximum))
     divisor = np.where(size < SMALLEST_SQUARED, size, 1.0)
     divisor[minimum == maximum] = np.inf  # so that a constant feature becomes 0
     for rows in blocks:
-        centred = X[rows].T.astype(np.float64, order="C")
+        centred = X[rows].T.astype(float, order="C")
         centred -= (total / len(X))[:, None]
         if (divisor != 1.0).any():
             centred /= divisor[:, None]

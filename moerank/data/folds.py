@@ -38,7 +38,7 @@ class Draws:
     def uniform(self, shape: tuple[int, ...]) -> Array:
         """Return multiples of 2⁻⁵³ in [0, 1)."""
         words = self._words.random_raw(int(np.prod(shape))).reshape(shape)
-        return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return (words >> np.uint64(11)).astype(float) * 2.0**-53
 
 
 N_FOLDS = 5  # of LETOR's data sets, and of the embedded problems

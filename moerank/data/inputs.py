@@ -63,7 +63,7 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
     try:
         table = exact_numbers(without_mask(X))
         if table.dtype.kind == "O":
-            table = np.where(_missing(table), np.nan, table).astype(np.float64)
+            table = np.where(_missing(table), np.nan, table).astype(float)
         if table.dtype.kind in "cMm":
             reason = "Complex data not supported" if table.dtype.kind == "c" else "no real numbers"
             raise ValueError(f"values of type {table.dtype}: {reason}")
@@ -72,7 +72,7 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
         if is_contiguous and has_precision and is_frozen(table):
             return table.view(np.ndarray)
         if table.ndim != 2:
-            return np.array(table, np.float64)
+            return np.array(table, float)
         is_single = table.dtype.kind == "f" and table.dtype.itemsize == 4
         copy = empty_table(len(table), table.shape[1], np.float32 if is_single else np.float64)
         for rows in row_blocks(len(table)):
@@ -345,7 +345,7 @@ def doubles(values: Any, what: str) -> Array:
         numbers = exact_numbers(without_mask(values))
         if numbers.dtype.kind in "cMm":
             raise ValueError(f"the values are of type {numbers.dtype}")
-        return np.asarray(numbers, np.float64)
+        return np.asarray(numbers, float)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{what} must be numbers ({error})") from None
 
@@ -452,7 +452,7 @@ def column_mask(
     features: Sequence[int | str] | int | str | None, names: Sequence[str], where: str
 ) -> Mask:
     """Return the mask of features given by column (from 0) or name; an error begins with `where`."""
-    mask = np.zeros(len(names), np.bool_)
+    mask = np.zeros(len(names), bool)
     mask[[column_of(feature, names, where) for feature in listed(features)]] = True
     return mask
 

@@ -85,7 +85,7 @@ def _replacements(X: Floats, starts: Integers, lengths: Integers, rule: QueryRul
         if rule == "query-mean":
             n_present = lengths[:, None] - np.add.reduceat(np.isnan(X), starts, dtype=np.int64)
             # Values whose sum is finite.
-            small = np.where(np.isnan(X), 0.0, X.astype(np.float64) * 2.0**-40)
+            small = np.where(np.isnan(X), 0.0, X.astype(float) * 2.0**-40)
             mean = np.add.reduceat(small, starts) / np.maximum(n_present, 1) * 2.0**40
             maximum = np.fmax.reduceat(X, starts)
             maximum[nothing_known] = 0.0
@@ -95,7 +95,7 @@ def _replacements(X: Floats, starts: Integers, lengths: Integers, rule: QueryRul
         second = np.fmin.reduceat(
             np.where(np.repeat(minimum, lengths, axis=0) < X, X, np.nan), starts
         )
-        gap = np.where(np.isnan(second), 1.0, second.astype(np.float64) - minimum)
+        gap = np.where(np.isnan(second), 1.0, second.astype(float) - minimum)
         worst = np.minimum(
             (minimum - gap).astype(X.dtype), np.nextafter(minimum, X.dtype.type(-np.inf))
         )
@@ -174,8 +174,8 @@ class PerQuery(_Scaling):
         if dtype == np.float32:
             sample, query = sample_rows(offsets)
             starts = np.flatnonzero(np.diff(query, prepend=-1))
-            exact = self.table(X[sample].astype(np.float64), np.append(starts, len(sample)))
-            dtype = np.dtype(np.float64) if merges_in_single(exact, query) else dtype
+            exact = self.table(X[sample].astype(float), np.append(starts, len(sample)))
+            dtype = np.dtype(float) if merges_in_single(exact, query) else dtype
         largest = 2.0 ** (np.finfo(dtype).maxexp - 2)  # differences of larger values may overflow
         shrink = max(float(X.max()), -float(X.min())) >= largest
         scaled = np.empty_like(X, dtype)

@@ -314,7 +314,7 @@ class RankingData:
     @remembered
     def X64(self) -> Matrix:
         """X in double precision and C order: X itself, or a copy that is made on first use."""
-        return read_only(np.ascontiguousarray(self.X, np.float64))
+        return read_only(np.ascontiguousarray(self.X, float))
 
     @property
     def n_missing(self) -> Integers:

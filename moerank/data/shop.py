@@ -19,8 +19,8 @@ UNITS: dict[str, Callable[[Array], Array]] = {
     "few": lambda z: np.floor(np.exp(1 + 0.7 * z)),
     "rating": lambda z: np.round(1 + 4 * expit(z + 1), 1),
     "share": lambda z: np.round(expit(z - 3), 4),
-    "mostly": lambda z: (z > -0.9).astype(np.float64),
-    "rarely": lambda z: (z > 1.3).astype(np.float64),
+    "mostly": lambda z: (z > -0.9).astype(float),
+    "rarely": lambda z: (z > 1.3).astype(float),
 }
 
 # The features of each kind; experiments, which nobody cleaned up, follow them.

@@ -162,7 +162,7 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         """Return the rows as bools if they are packed."""
         if not self._packs:
             return X
-        return np.unpackbits(X, axis=1, count=self.problem.n_var).view(np.bool_)
+        return np.unpackbits(X, axis=1, count=self.problem.n_var).view(bool)
 
     def _select(self, X: Array, F: Matrix, digests: list[bytes]) -> None:
         """Replace the population by the survivors of it and an evaluated batch; the initial batch survives."""
@@ -293,7 +293,7 @@ def _directions(population: int, n_objectives: int) -> Matrix:
 
     n_partitions = max(1, get_partition_closest_to_points(population, n_objectives))
     return np.asarray(
-        get_reference_directions("uniform", n_objectives, n_partitions=n_partitions), np.float64
+        get_reference_directions("uniform", n_objectives, n_partitions=n_partitions), float
     )
 
 

@@ -147,8 +147,8 @@ class BitSearch(Algorithm):  # type: ignore[misc]
         self.X, self.F = self._arrays(population)
 
     def _arrays(self, population: Population) -> tuple[Mask, Matrix]:
-        X = np.array([individual.X for individual in population], np.bool_)
-        F = np.array([individual.F for individual in population], np.float64)
+        X = np.array([individual.X for individual in population], bool)
+        F = np.array([individual.F for individual in population], float)
         return X.reshape(-1, self.problem.n_var), F.reshape(-1, self.problem.n_obj)
 
     def _initialize_infill(self) -> Population | None:
@@ -215,7 +215,7 @@ class BitSearch(Algorithm):  # type: ignore[misc]
 
     def _checked(self, X: Array) -> Mask:
         n_var = self.problem.n_var
-        if len(X) and (X.dtype != np.bool_ or X.shape[1:] != (n_var,)):
+        if len(X) and (X.dtype != bool or X.shape[1:] != (n_var,)):
             raise ValueError(
                 f"the individuals are arrays of {X.dtype} of shape {X.shape[1:]}; "
                 f"give bool strings of the problem's {n_var} variables"
@@ -244,7 +244,7 @@ class BitSearch(Algorithm):  # type: ignore[misc]
     def _strings_up_to(self, largest: int, n: int) -> Mask:
         """Return `n` random strings of k ones, k uniform in 1 … `largest`, shape (n, n_var)."""
         sizes = self.random_state.integers(1, largest, n, endpoint=True)
-        return self._random_subsets(np.ones((n, self.problem.n_var), np.bool_), sizes)
+        return self._random_subsets(np.ones((n, self.problem.n_var), bool), sizes)
 
     def _random_subsets(self, strings: Mask, sizes: Integers) -> Mask:
         """Return for each string a random subset of its ones of the given size, all subsets equally likely."""
@@ -366,5 +366,5 @@ def group_numbers(rows: Array) -> Integers:
 
 def _as_single_values(rows: Array) -> NDArray[np.void]:
     # The sum turns -0.0 into 0.0.
-    values = np.packbits(rows, axis=1) if rows.dtype == np.bool_ else np.ascontiguousarray(rows + 0)
+    values = np.packbits(rows, axis=1) if rows.dtype == bool else np.ascontiguousarray(rows + 0)
     return values.view(f"V{values.shape[1] * values.itemsize}").ravel()

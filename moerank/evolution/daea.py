@@ -70,7 +70,7 @@ class DAEA(bit_search.BitSearch):
         n = len(self.X)
         if n == 1:
             return np.zeros(1, np.int64)
-        spans = np.maximum(np.ptp(self.F, axis=0), np.finfo(np.float64).tiny)
+        spans = np.maximum(np.ptp(self.F, axis=0), np.finfo(float).tiny)
         scaled = (self.F - self.F.min(axis=0)) / spans
         distances = ((scaled[:, None] - scaled) ** 2).sum(axis=2)
         np.fill_diagonal(distances, np.inf)
@@ -96,7 +96,7 @@ class DAEA(bit_search.BitSearch):
 
     def _near_duplicates(self, X: Mask, F: Matrix) -> Mask:
         """Return the mask of the near duplicates that leave their groups of equal objective vectors."""
-        removed = np.zeros(len(X), np.bool_)
+        removed = np.zeros(len(X), bool)
         groups = bit_search.group_numbers(F)
         shared = np.flatnonzero(np.bincount(groups)[groups] > 1)
         if not len(shared):

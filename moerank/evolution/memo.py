@@ -333,7 +333,7 @@ class Memo(Records, ArrayEvaluator):
             seconds, lists = record
             batch = {}
             for digest, values in lists.items():
-                row = np.array(values, np.float64).reshape(width)
+                row = np.array(values, float).reshape(width)
                 batch[bytes.fromhex(digest)] = float(seconds), row
             return batch
 

@@ -89,7 +89,7 @@ class MFFS(bit_search.BitSearch):
     def _mate(self) -> Mask:
         if self.refilling:
             return self._flip_one_and_zero(self.X[self.front_rows])
-        children = np.empty((0, self.problem.n_var), np.bool_)
+        children = np.empty((0, self.problem.n_var), bool)
         populations = [self.front_rows, *self.sum_rows]
         standings = [self.standing, *self.sums]
         for rows, standing, size in zip(populations, standings, self.sizes, strict=True):

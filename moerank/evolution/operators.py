@@ -73,7 +73,7 @@ class DensitySampling(Sampling):
         self, problem: Problem, n_samples: int, *, random_state: Generator, **kwargs: object
     ) -> Mask:
         density = self.low * (self.high / self.low) ** random_state.random(n_samples)
-        X = np.empty((n_samples, problem.n_var), np.bool_)
+        X = np.empty((n_samples, problem.n_var), bool)
         for row, share in zip(X, density, strict=True):
             np.less(random_state.random(len(row), np.float32), share, out=row)
             if not row.any():
@@ -104,7 +104,7 @@ class SubsetSizeSampling(Sampling):
         self, problem: Problem, n_samples: int, *, random_state: Generator, **kwargs: object
     ) -> Mask:
         sizes = random_state.integers(1, self.largest or problem.n_var, n_samples, endpoint=True)
-        X = np.zeros((n_samples, problem.n_var), np.bool_)
+        X = np.zeros((n_samples, problem.n_var), bool)
         for row, size in zip(X, sizes, strict=True):
             row[random_state.choice(problem.n_var, size, replace=False, shuffle=False)] = True
         return X
@@ -209,7 +209,7 @@ class UniformCrossover(RowCrossover):
             words = random_state.integers(2**32, size=n_words, dtype=np.uint32)
             bits = words.astype("<u4", copy=False).view(np.uint8)[:, :n_bytes]
             if not packed:
-                bits = np.unpackbits(bits, axis=1, count=problem.n_var).view(np.bool_)
+                bits = np.unpackbits(bits, axis=1, count=problem.n_var).view(bool)
             if n_pairs == 1:
                 # A slice copies no long strings.
                 pairs = slice(mating[begin], mating[begin] + 1)
@@ -269,7 +269,7 @@ class SparseBitFlip(BitFlip):
         """Flip bits of the rows in place."""
         counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(X))
         rows, bits = _distinct(problem.n_var, counts, random_state)
-        if X.dtype == np.bool_:
+        if X.dtype == bool:
             X[rows, bits] ^= True
         else:
             np.bitwise_xor.at(X, (rows, bits // 8), (128 >> bits % 8).astype(np.uint8))
@@ -278,7 +278,7 @@ class SparseBitFlip(BitFlip):
 def _are_packed(X: Array, problem: Problem, operator: RowCrossover | RowMutation) -> bool:
     """Return whether the rows are packed bits and not bools; raise a TypeError for anything else."""
     packed = operator.packs and X.dtype == np.uint8 and X.shape[1] == -(-problem.n_var // 8)
-    if X.dtype != np.bool_ and not packed:
+    if X.dtype != bool and not packed:
         raise TypeError(
             f"{operator.name} works on bool rows, but an individual holds {X.dtype}; "
             "give the algorithm a bool sampling such as DensitySampling()"
@@ -343,7 +343,7 @@ def row_digests(X: Sequence[Array] | Array) -> list[bytes]:
     # Processors have instructions for SHA-256, which make it twice as fast as blake2b on long rows.
     # The sum turns -0.0 into 0.0 and leaves every other number as it is.
     rows = np.asarray(X)
-    if rows.dtype == np.bool_:
+    if rows.dtype == bool:
         rows = np.packbits(rows, axis=1)
     elif rows.dtype.kind == "f":
         rows = rows + 0
@@ -499,7 +499,7 @@ def importance_degrees(accuracy: ArrayLike, importance: Importance = "share") ->
     [0.75, 0.25, 0.0]
     """
     check_choice(get_args(Importance), importance=importance)
-    values = np.asarray(accuracy, np.float64)
+    values = np.asarray(accuracy, float)
     if importance == "accuracy":
         return values
     if importance == "scaled":
@@ -555,7 +555,7 @@ def _shares(values: Vector) -> Vector:
 
 def _shares_of_selected(X: Mask, correlation: Matrix) -> Matrix:
     """Return the share of each selected feature in the correlations within its individual, 0 for other features."""
-    sums = np.where(X, X.astype(np.float64) @ correlation, 0.0)
+    sums = np.where(X, X.astype(float) @ correlation, 0.0)
     totals = sums.sum(axis=1, keepdims=True)
     return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
 
@@ -602,8 +602,8 @@ class AdaptiveBitFlip(BitFlip):
         base: float | None = None,
     ) -> None:
         super().__init__()
-        self.importance = np.asarray(importance, np.float64)
-        self.redundancy = np.asarray(redundancy, np.float64)
+        self.importance = np.asarray(importance, float)
+        self.redundancy = np.asarray(redundancy, float)
         if not (self.importance.min(initial=0.0) >= 0 and self.redundancy.min(initial=0.0) >= 0):
             raise ValueError("AdaptiveBitFlip: importance and redundancy must be 0 or more")
         check_choice(_FORMS, form=form)

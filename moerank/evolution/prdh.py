@@ -74,7 +74,7 @@ def _unlike(X: Mask, F: Matrix, errors: Matrix) -> Integers:
     if not len(crowd):
         return np.arange(len(X))
     unlikeness = np.column_stack(_unlikeness(X, errors, crowd, first_front))
-    unlike = np.ones(len(X), np.bool_)
+    unlike = np.ones(len(X), bool)
     for number in np.unique(groups[crowd]):
         members = groups[crowd] == number
         unlike[crowd[members]] = bit_search.front_numbers(-unlikeness[members]) == 0
@@ -90,7 +90,7 @@ def _unlikeness(
     row_sizes, member_sizes = sizes[rows][:, None], sizes[first_front]
     # The string lacks (distance + size of the member - size of the string) / 2 of the member's ones.
     lacking = (distances + member_sizes - row_sizes) / 2 / member_sizes
-    spans = np.maximum(np.ptp(errors, axis=0), np.finfo(np.float64).tiny)
+    spans = np.maximum(np.ptp(errors, axis=0), np.finfo(float).tiny)
     error_gaps = (np.abs(errors[rows][:, None] - errors[first_front]) / spans).sum(axis=2)
     size_gaps = np.abs(row_sizes - member_sizes)
     return _mean_of_nearest(distances, size_gaps), _mean_of_nearest(lacking, error_gaps)

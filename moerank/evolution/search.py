@@ -67,7 +67,7 @@ class Archive:
         `X` may have rows that np.packbits has packed; `n_bits` then is their number of bits.
         Raises a ValueError if F holds NaN.
         """
-        F = np.asarray(F, np.float64)
+        F = np.asarray(F, float)
         if len(F) == 0:
             return
         undefined = np.isnan(F).any(axis=1)
@@ -90,7 +90,7 @@ class Archive:
             if n_bits is None:
                 rows.append(np.copy(added))
             else:
-                rows.append(np.unpackbits(added, count=n_bits).view(np.bool_))
+                rows.append(np.unpackbits(added, count=n_bits).view(bool))
         self._rows = rows
         self.F = merged[best]
         self.F.setflags(write=False)

@@ -50,13 +50,13 @@ class SparseEA(BitSearch):
     sends_copies = True
 
     def _initialize_infill(self) -> Population | None:
-        return self._batch(np.eye(self.problem.n_var, dtype=np.bool_))
+        return self._batch(np.eye(self.problem.n_var, dtype=bool))
 
     def _infill(self) -> Population | None:
         return super()._initialize_infill() if self.n_iter == 2 else super()._infill()
 
     def _start(self, n: int) -> Mask:
-        X = np.zeros((n, self.problem.n_var), np.bool_)
+        X = np.zeros((n, self.problem.n_var), bool)
         for row, share in zip(X, self.random_state.random(n), strict=True):
             row[self._tournament(self.score, ceil(share * len(row)))] = True
         return X

@@ -128,7 +128,7 @@ class Staircase(BitSearch):
         return max(2, int(self.nominal_size * np.clip(growth, SMALLEST_SHARE, LARGEST_SHARE)))
 
     def _forget(self) -> None:
-        empty = np.zeros((1, self.problem.n_var), np.bool_)
+        empty = np.zeros((1, self.problem.n_var), bool)
         self.sent = set(row_digests(empty))  # the empty string is never evaluated
         self.made_by: dict[bytes, int] = {}
 
@@ -144,7 +144,7 @@ class Staircase(BitSearch):
             n_var = self.problem.n_var
             evaluations = getattr(self.termination, "n_max_evals", FULL_SIZE_AT)
             if n_var <= SHARE_OF_SINGLES * evaluations:
-                X = np.concatenate((np.eye(n_var, dtype=np.bool_), X))
+                X = np.concatenate((np.eye(n_var, dtype=bool), X))
         return super()._batch(X, initial)
 
     def _random_strings(self, n: int) -> Mask:

@@ -126,7 +126,7 @@ def _thresholds(trees: Forest) -> tuple[Floats, Floats]:
 def _threshold_remarks(ranker: TreesDeployable) -> list[str]:
     """Return the warning about features whose thresholds are so near 0 that v + 1e-6 misses them, if there are any."""
     targets, thresholds = _thresholds(ranker.trees)
-    exact_targets, errors = targets.astype(np.float64), targets - (thresholds + SHIFT)
+    exact_targets, errors = targets.astype(float), targets - (thresholds + SHIFT)
     names = []
     for index, name in enumerate(ranker.names):
         splits = np.equal(ranker.trees.columns, index)

@@ -46,7 +46,7 @@ class Slices:
 
         Raises an OSError if the scheduler is gone, or its workers are gone for half a minute or unlike this process.
         """
-        packed = np.packbits(X, axis=1) if X.dtype == np.bool_ else X
+        packed = np.packbits(X, axis=1) if X.dtype == bool else X
         for _ in range(MAX_TRIES):
             workers = [
                 worker for worker, threads in self._threads().items() for _ in range(threads)
@@ -140,7 +140,7 @@ def _measure(packed: list[Any], rows: Array, name: str, expected: str) -> Matrix
         _STAGES.clear()
     stage = _STAGES.get(name) or _STAGES.setdefault(name, loads(packed[0], buffers=packed[1:]))
     if rows.dtype == np.uint8:
-        rows = np.unpackbits(rows, axis=1, count=stage.n_var).view(np.bool_)
+        rows = np.unpackbits(rows, axis=1, count=stage.n_var).view(bool)
     with one_blas_thread():
         return stage.measure(rows)
 

@@ -94,7 +94,7 @@ class Ensemble(Stage):
         settings = settings_with(EnsembleSettings, settings, keywords)
         rankers = coefs
         if not isinstance(rankers, Summable):
-            rankers = LinearPopulation(np.asarray(coefs, dtype=np.float64))
+            rankers = LinearPopulation(np.asarray(coefs, dtype=float))
         self.strings: FeatureStrings = FeatureStrings(train, limits, by_group=by_group)
         train = self.strings.data
         self._members = self.strings.bits(rankers.feature_mask)

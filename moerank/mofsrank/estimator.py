@@ -349,7 +349,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             table, table.with_features(columns), allowed, columns, served, Limits(**limits_by_name)
         )
         strings = self._strings(table.with_features(served), data.limits)
-        self._all_allowed = bool(strings.keeps_limits(np.ones((1, strings.n_bits), np.bool_))[0])
+        self._all_allowed = bool(strings.keeps_limits(np.ones((1, strings.n_bits), bool))[0])
         self._n_allowed = int(np.count_nonzero(served))
         return data
 
@@ -477,7 +477,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             if finished is not None:
                 finished["tuning"] = ranker.get_params()
         self.refit_ = ranker
-        masks = np.vstack([front.feature_mask[:, data.served], np.ones(train.n_features, np.bool_)])
+        masks = np.vstack([front.feature_mask[:, data.served], np.ones(train.n_features, bool)])
         refitted = rankers.train_on_subsets(
             ranker,
             train,

@@ -216,7 +216,7 @@ class FeatureSelection(Stage):
         names = [objective.name for objective in self.objectives]
         if self.strings.by_group or self.pair_masks is not None or names != ["features", "loss"]:
             return None
-        self.measure(np.eye(1, self.n_var, dtype=np.bool_))  # refuses other backends
+        self.measure(np.eye(1, self.n_var, dtype=bool))  # refuses other backends
         limits = self.strings.limits.given
         # It warns about what is not proved.
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):

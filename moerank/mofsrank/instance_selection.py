@@ -149,7 +149,7 @@ def default_unit(train: RankingData) -> Unit:
 def n_pairs_kept(train: RankingData, unit: Unit, masks: Array) -> Integers:
     """Return the number of preference pairs that each row of `masks` (n_individuals, n_units), or packed row, keeps."""
     if unit == "pair":
-        return n_ones(np.packbits(masks, axis=1) if masks.dtype == np.bool_ else masks)
+        return n_ones(np.packbits(masks, axis=1) if masks.dtype == bool else masks)
     if unit == "query":
         return masks @ train.label_runs.n_pairs_of
     return n_pairs_of_documents(train, masks)
@@ -175,4 +175,4 @@ def spread_along_front(X: Mask, F: Matrix, maximum: int, *, include_all: bool) -
         order = order[~X[order].all(axis=1)]
         maximum -= 1
     subsets = X[order[evenly_spaced(len(order), maximum)]]
-    return np.vstack([subsets, np.ones((int(include_all), X.shape[1]), np.bool_)])
+    return np.vstack([subsets, np.ones((int(include_all), X.shape[1]), bool)])

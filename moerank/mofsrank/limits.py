@@ -74,11 +74,11 @@ class FeatureStrings:
         """Return strings (n, n_bits) with the bits of all features of each row."""
         if not self.by_group:
             return feature_mask
-        return feature_mask @ np.eye(self.n_bits, dtype=np.bool_)[self.bit_of]
+        return feature_mask @ np.eye(self.n_bits, dtype=bool)[self.bit_of]
 
     def of_mixed(self, X: Matrix, bits: Integers) -> Mask:
         """Return strings (n, n_bits) with these bits from the beginning of mixed strings, and zeros elsewhere."""
-        strings = np.zeros((len(X), self.n_bits), np.bool_)
+        strings = np.zeros((len(X), self.n_bits), bool)
         strings[:, bits] = X[:, : len(bits)] > 0.5
         return strings
 
@@ -120,11 +120,11 @@ class FeatureStrings:
 
     def _of_bits(self, values: Array) -> Vector:
         """Return the sums of the values of features over each bit, shape (n_bits,)."""
-        return np.bincount(self.bit_of, values, self.n_bits).astype(np.float64)
+        return np.bincount(self.bit_of, values, self.n_bits).astype(float)
 
     def _paid(self, X: Mask) -> Mask:
         """Return the groups whose cost each string pays, shape (n, n_groups + 1); the last stands for no group."""
-        paid = np.zeros((len(X), len(self._shared)), np.bool_)
+        paid = np.zeros((len(X), len(self._shared)), bool)
         rows, bits = np.nonzero(X)
         paid[rows, self._group[bits]] = True
         return paid

@@ -280,7 +280,7 @@ class Risk(Objective):
     def __init__(self, a: float = 1.0, baseline: ArrayLike | None = None) -> None:
         check_not_negative(a=a)
         self.a = a
-        self.baseline = None if baseline is None else np.asarray(baseline, np.float64)
+        self.baseline = None if baseline is None else np.asarray(baseline, float)
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         """Compare each candidate with the baseline."""

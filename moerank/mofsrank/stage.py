@@ -63,7 +63,7 @@ class Stage(Problem):  # type: ignore[misc]
         table = table or train
         self.table_names = table.table_names
         bounds = [bounds_of(entry, table, n_counted or n_var) for entry in self.objectives]
-        self.bounds_of_objectives = np.array(bounds, np.float64).T
+        self.bounds_of_objectives = np.array(bounds, float).T
         self._cached: dict[bytes, Vector] = {}
         self.slices: Slices | None = None
 
@@ -105,7 +105,7 @@ class Stage(Problem):  # type: ignore[misc]
     def keeps_limits(self, X: Array) -> Mask:
         """Return whether strings keep the limits of the stage, shape (n,)."""
         if self.strings is None:
-            return np.ones(len(X), np.bool_)
+            return np.ones(len(X), bool)
         return self.strings.keeps_limits(self._limited(X))
 
     def _limited(self, X: Array) -> Mask:
@@ -128,7 +128,7 @@ class Stage(Problem):  # type: ignore[misc]
         digests: list[bytes] | None = None,
         **kwargs: object,
     ) -> None:
-        if self.vtype is bool and X.dtype != np.bool_:
+        if self.vtype is bool and X.dtype != bool:
             raise ValueError(
                 f"{type(self).__name__}: strings must be bool, but the algorithm makes {X.dtype}; "
                 "give it the operators of the problem, as in NSGA2(100, **problem.operators())"
@@ -161,7 +161,7 @@ class Stage(Problem):  # type: ignore[misc]
         candidates = self._candidates(X)
         measured = zip(self.objectives, self.bounds_of_objectives.T, strict=True)
         values = [values_in_bounds(objective, candidates, bounds) for objective, bounds in measured]
-        return np.column_stack(values).astype(np.float64)
+        return np.column_stack(values).astype(float)
 
     def _as_candidates(
         self, feature_mask: Mask, rankers: Population, **measured: Any

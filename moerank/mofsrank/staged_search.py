@@ -218,7 +218,7 @@ def _history(result: SearchResult, stage: Stage, table: RankingData) -> pd.DataF
 
     # The box of all features, whatever the strings are, so that stages and solvers can be compared.
     box = [objectives.bounds_of(entry, table, table.n_features) for entry in stage.objectives]
-    lower, upper = np.array(box, np.float64).T
+    lower, upper = np.array(box, float).T
     history = pd.DataFrame([vars(generation) for generation in result.history])
     history = history.drop(columns="front")
     history.insert(3, "hypervolume", result.hypervolume(upper) / np.prod(upper - lower))

@@ -111,17 +111,17 @@ class ForeignRanker(RankingEstimator):
     ranker: AnyRanker
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        self.ranker_: Any = train_on(self.ranker, train, np.ones(train.n_features, np.bool_))
+        self.ranker_: Any = train_on(self.ranker, train, np.ones(train.n_features, bool))
         self.support_ = np.isin(
             np.arange(train.n_features), _columns_used(self.ranker_, train.n_features)
         )
         weights = linear_weights(self.ranker_, train.X)
         if weights is not None:
-            self.coef_ = np.asarray(weights, np.float64)
+            self.coef_ = np.asarray(weights, float)
 
     def _scores(self, X: Vector) -> Vector:
         return finite_scores(
-            np.asarray(self.ranker_.predict(X), np.float64).reshape(-1), type(self.ranker_).__name__
+            np.asarray(self.ranker_.predict(X), float).reshape(-1), type(self.ranker_).__name__
         )
 
 

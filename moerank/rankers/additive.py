@@ -159,7 +159,7 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
             part = copy(train).with_features(
                 features
             )  # a copy, or the data would remember each part
-            part_masks = replace(masks, features=np.ones((1, part.n_features), np.bool_))
+            part_masks = replace(masks, features=np.ones((1, part.n_features), bool))
             cells = np.repeat(features, np.diff(bins.first))
             table[cells] = self._train(part, part_masks).tables[0]
         return TablePopulation(bins, tables)
@@ -418,7 +418,7 @@ def _increments(train: RankingData, bins: Bins) -> Vector:
     codes, increments = bins.codes(train), [np.empty(0)]
     for feature, cuts in enumerate(bins.thresholds):
         if len(cuts):
-            x = train.X[:, feature].astype(np.float64)
+            x = train.X[:, feature].astype(float)
             x = (x - x.min()) / np.ptp(x)
             sums = np.bincount(codes[feature], x, len(cuts) + 1)
             means = sums / np.bincount(codes[feature], minlength=len(cuts) + 1)

@@ -183,7 +183,7 @@ def _spread(train: RankingData) -> tuple[Mask, Vector]:
 
     O(n_documents · n_features).
     """
-    varies, squares = np.zeros(train.n_features, np.bool_), np.zeros(train.n_features)
+    varies, squares = np.zeros(train.n_features, bool), np.zeros(train.n_features)
     for begin, end in train.query_blocks(preparation.ROWS):
         offsets = train.offsets[begin : end + 1]
         X = centre_in_queries(train.X[offsets[0] : offsets[-1]], offsets - offsets[0])

@@ -187,7 +187,7 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__}: {error}; scale the features, or change the parameters"
             ) from None
-        rows = np.asarray(some_rows(train.X), np.float64)
+        rows = np.asarray(some_rows(train.X), float)
         scores = self._scores(rows).reshape(len(rows))
         finite_scores(scores[:1], type(self).__name__)
         if not is_own(self):
@@ -223,10 +223,10 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         if getattr(self, "coef_", None) is not None:
             # A sum in the precision of the features, as in the training.
             return finite_scores(self._scores(table).reshape(len(table)), name)
-        step = SCORED_ROWS if self._additive and table.dtype != np.float64 else max(len(table), 1)
+        step = SCORED_ROWS if self._additive and table.dtype != float else max(len(table), 1)
         scores = [np.empty(0)]
         for begin in range(0, len(table), step):
-            rows = np.asarray(table[begin : begin + step], np.float64)
+            rows = np.asarray(table[begin : begin + step], float)
             scores.append(self._scores(rows).reshape(len(rows)))
         return finite_scores(np.concatenate(scores), name)
 

@@ -85,7 +85,7 @@ def _checked_measure(
 ) -> Array:
     """Return the numbers of an array or a function of the data; a ValueError if their shape or values are wrong."""
     try:
-        values = np.asarray(measure(data) if callable(measure) else measure, np.float64)
+        values = np.asarray(measure(data) if callable(measure) else measure, float)
     except (TypeError, ValueError):
         raise ValueError(
             f"{name} must be a name, numbers or a function, not {measure!r:.80}"

@@ -127,7 +127,7 @@ class Forest:
         """The lists as arrays, in the order of the fields."""
         reals = ("thresholds", "leaves")
         return [
-            np.array(values, np.float64 if name in reals else np.int64)
+            np.array(values, float if name in reals else np.int64)
             for name, values in asdict(self).items()
         ]
 
@@ -196,9 +196,9 @@ def linear_weights(ranker: Any, X: Matrix) -> NDArray[np.float64] | None:
         return None
     if is_own(ranker):
         return coef
-    rows = np.asarray(some_rows(X), np.float64)
+    rows = np.asarray(some_rows(X), float)
     score = getattr(ranker, "decision_function", ranker.predict)
-    scores = finite_scores(np.asarray(score(rows), np.float64).ravel(), type(ranker).__name__)
+    scores = finite_scores(np.asarray(score(rows), float).ravel(), type(ranker).__name__)
     largest_sum = np.max(np.abs(rows) @ np.abs(coef))
     return coef if np.ptp(scores - rows @ coef) <= SAME_SCORES * largest_sum else None
 
@@ -358,7 +358,7 @@ class Model(BaseModel):
             )
         table = self._table(X)
         if self.trees is not None:
-            scores = self.trees.scores(np.asarray(table, np.float64))
+            scores = self.trees.scores(np.asarray(table, float))
         else:
             scores = linear_scores(table, self.coef(table.shape[1])[None])[:, 0]
         return finite_scores(scores, "this model")

@@ -224,7 +224,7 @@ class FittedPopulation:
                 key = id(ranker.batch), mask.tobytes()
                 if key not in batches:  # a batch is scored once
                     table = X if mask.all() else np.ascontiguousarray(X[:, mask])
-                    batches[key] = np.asarray(ranker.batch(table), np.float64)
+                    batches[key] = np.asarray(ranker.batch(table), float)
                 scores[:, individual] = batches[key][:, ranker.column]
             elif ranker is not None and mask.any():
                 values = np.ravel(ranker.predict(X[:, mask]))
@@ -288,7 +288,7 @@ def on_wider_table(values: Array, column_mask: Mask) -> Array:
 def batch_of(batch: Callable[[Matrix], Matrix], size: int, n_features: int) -> FittedPopulation:
     """Return the population of `size` rankers that read all columns, and whose scores are columns of ``batch(X)``."""
     return FittedPopulation(
-        tuple(BatchMember(batch, i) for i in range(size)), np.ones((size, n_features), np.bool_)
+        tuple(BatchMember(batch, i) for i in range(size)), np.ones((size, n_features), bool)
     )
 
 
@@ -381,7 +381,7 @@ def train_population(
             f"({size}, {train.n_features}), or an object with a method scores(X), "
             f"not {type(result).__name__} of shape {np.shape(result)}"
         )
-    return of_weights(np.ascontiguousarray(result, np.float64))
+    return of_weights(np.ascontiguousarray(result, float))
 
 
 def of_weights(W: Matrix) -> LinearPopulation:
@@ -400,13 +400,13 @@ def listed_pairs(train: RankingData, masks: Masks) -> Mask:
     """
     units = masks.shared if masks.unit_rows is None else masks.unit_rows
     if units is None:
-        pairs = np.ones(train.n_pairs, np.bool_)
+        pairs = np.ones(train.n_pairs, bool)
     elif masks.unit != "pair":
         pairs = pairs_of_units(train, units, masks.unit)
-    elif units.dtype == np.bool_:
+    elif units.dtype == bool:
         pairs = units
     else:
-        pairs = np.unpackbits(np.asarray(units), axis=1, count=train.n_pairs).astype(np.bool_)
+        pairs = np.unpackbits(np.asarray(units), axis=1, count=train.n_pairs).astype(bool)
     return np.broadcast_to(pairs, (len(masks.features), train.n_pairs))
 
 

@@ -192,7 +192,7 @@ class RankRLS(Backend):
         query_loss = self.loss == "query"
         moments = QueryMoments.of(data, every_pair=query_loss)
         b = self._target.moment(moments)
-        square_sum, b_sum = moments.packed.sum(axis=0, dtype=np.float64), b.sum(axis=0)
+        square_sum, b_sum = moments.packed.sum(axis=0, dtype=float), b.sum(axis=0)
         n_pairs = moments.n_pairs.sum()
         scores, ridge = np.empty(data.n_documents), self.alpha * np.eye(data.n_features)
         A = np.empty_like(ridge)

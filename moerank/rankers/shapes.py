@@ -184,7 +184,7 @@ class _Table:
     def shape(self, features: tuple[int, ...], train: RankingData) -> Shape:
         """Return the table with the mean 0, and deciles of its features, in raw values if these are known."""
         X = train.X[:, features]
-        deciles = np.quantile(X, DECILES, axis=0, method="inverted_cdf").T.astype(np.float64)
+        deciles = np.quantile(X, DECILES, axis=0, method="inverted_cdf").T.astype(float)
         raw = train.scaling.raw
         return Shape(
             features=tuple(train.feature_names[feature] for feature in features),

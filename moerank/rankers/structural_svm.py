@@ -222,7 +222,7 @@ class RankSVMStruct(CuttingPlaneRanker):
     def _separation(self, train: RankingData) -> Separation:
         def separate(w: Matrix) -> tuple[Matrix, float]:
             near = MarginPairs(train.label_runs, product(train.X64, w))
-            surplus = (near.n_worse - near.n_better).astype(np.float64)
+            surplus = (near.n_worse - near.n_better).astype(float)
             return product(train.X64.T, surplus) / train.n_queries, near.n_pairs / train.n_queries
 
         return separate

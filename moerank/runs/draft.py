@@ -192,7 +192,7 @@ class _Column:
         except pa.ArrowException:  # lists, for instance
             numbers = pa.nulls(len(self.cells), pa.float64())
             self.is_odd = np.asarray(self.cells.is_valid())
-        self.numbers = np.asarray(numbers, np.float64)
+        self.numbers = np.asarray(numbers, float)
         self.is_missing = np.isnan(self.numbers) & ~self.is_odd
 
     @property

@@ -294,7 +294,7 @@ class PermutationImportance(ByPermutation, Filter):
             judge = RankRLS()
             if validation is not None:
                 judge = judge.tune(train, validation, metric=self.tuning)
-        mask = np.ones(train.n_features, np.bool_)
+        mask = np.ones(train.n_features, bool)
         trained: Any = train_on(judge, train, mask, validation)
         losses = self._losses(trained.predict, train, validation, mask)
         return np.argsort(-losses, kind="stable")

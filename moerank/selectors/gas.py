@@ -105,7 +105,7 @@ def similarity_of_rankings(data: RankingData, directions: tuple[float, ...]) -> 
 
 def greedy_order(importance: Matrix, similarity: Matrix, c: float) -> Integers:
     """Return all features in the order of the greedy search; shapes (n_features,) and (n_features, n_features)."""
-    gain = importance.astype(np.float64)
+    gain = importance.astype(float)
     order = np.empty(len(gain), np.int64)
     for step in range(len(gain)):
         order[step] = best = int(np.argmax(gain))

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from moerank.arrays import Integers, Matrix, Vector
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Count, NotNegative, Parameters, Positive, Share
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.losses import hinge_line_search, sort_by_label
@@ -258,7 +258,7 @@ def _solve(
     moving = np.arange(len(rankers))
     while len(moving):
         u, v, values = _solve_weighted(train, W[moving], cost[moving], scale[moving])
-        going = np.zeros(len(moving), np.bool_)
+        going = np.zeros(len(moving), bool)
         for row, i in enumerate(moving.tolist()):
             ranker, w = rankers[i], u[row] - v[row]
             loss = ranker.C * values[row] - cost[i] @ (u[row] + v[row])
@@ -283,7 +283,7 @@ def _solve_weighted(
     """
     start = np.hstack([W.clip(0.0), (-W).clip(0.0)])
     penalties = Penalties(np.zeros((0, 0)), costs, np.zeros(len(W)), scales)
-    masks = Masks(np.ones(W.shape, np.bool_))
+    masks = Masks(np.ones(W.shape, bool))
     variables, n_iter, history = ListedPairs.of(train).minimise_penalised(
         penalties, masks, start, INNER_STEPS, INNER_TOL
     )
@@ -385,9 +385,9 @@ def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient]) -> tupl
     pairs = CountedPairs.of(train)
     n = len(rankers)
     s, A, cost = measures_of(train, rankers[0])
-    lambda1 = np.array([[ranker.lambda1] for ranker in rankers], np.float64)
-    linear = np.array([[ranker.lambda2] for ranker in rankers], np.float64) * cost
-    eta0 = np.array([[ranker.eta0] for ranker in rankers], np.float64)
+    lambda1 = np.array([[ranker.lambda1] for ranker in rankers], float)
+    linear = np.array([[ranker.lambda2] for ranker in rankers], float) * cost
+    eta0 = np.array([[ranker.eta0] for ranker in rankers], float)
     masks = Masks(np.tile(s > 0, (n, 1)))
     tasks = np.full(n, RESIDUALS)
     w = best = np.zeros((n, 2 * len(s)))
@@ -403,11 +403,15 @@ def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient]) -> tupl
             history[step] = loss + (size * (0.5 * similar + linear)).sum(axis=1)
         is_best = history[step] == np.fmin.reduce(history[: step + 1])
         best = np.where(is_best[:, None], w, best)
-        # The slopes of the penalty in |w|, and the descent of the loss in w.
-        rise, pull = similar + linear, 2.0 / train.n_pairs * sums
-        w = w - eta0 / np.sqrt(step + 1.0) * np.hstack([rise - pull, rise + pull])
-        w = np.where(np.tile(s > 0, 2), w.clip(0.0), 0.0)
+        step_length = eta0 / np.sqrt(step + 1.0)
+        w = _stepped(w, step_length, similar + linear, 2.0 / train.n_pairs * sums, s > 0)
     return best, history
+
+
+def _stepped(w: Matrix, length: Matrix, rise: Matrix, pull: Matrix, varying: Mask) -> Matrix:
+    """Return w after a step along −∇F, from the slopes of the penalty in |w| and the descent of the loss in w."""
+    w = w - length * np.hstack([rise - pull, rise + pull])
+    return np.where(np.tile(varying, 2), w.clip(0.0), 0.0)
 
 
 class FSMSVM(Filter):
@@ -452,9 +456,11 @@ class FSMSVM(Filter):
     def _settled(self, train: RankingData, validation: RankingData, metric: Metric) -> Parameters:
         fsm_rank = self._first_stage()
         names = [name for name in ("lambda1", "lambda2") if getattr(self, name) is None]
-        grid = [{name: entry[name] for name in names} for entry in fsm_rank.default_grid(train)]
-        distinct = {repr(entry): entry for entry in grid}
-        tuned = fsm_rank.tune(train, validation, list(distinct.values()), metric)
+        entries = {}
+        for entry in fsm_rank.default_grid(train):
+            values = {name: entry[name] for name in names}
+            entries[repr(values)] = values
+        tuned = fsm_rank.tune(train, validation, list(entries.values()), metric)
         return {name: getattr(tuned, name) for name in names}
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Integers:

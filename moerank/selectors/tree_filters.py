@@ -315,7 +315,7 @@ def mean_absolute_shap(booster: Booster, X: Matrix, entries: int = ENTRIES) -> M
     step = max(1, entries // (X.shape[1] + 1))
     for begin in range(0, len(X), step):
         values = booster.predict(
-            np.asarray(X[begin : begin + step], np.float64), pred_contrib=True, num_threads=1
+            np.asarray(X[begin : begin + step], float), pred_contrib=True, num_threads=1
         )
         total += np.abs(values[:, :-1]).sum(axis=0)  # the last column is the expected score
     return total / len(X)

@@ -80,10 +80,10 @@ def middles(values: Floats, single_values: Floats) -> Vector:
     rounding does not change it. Where none is, all numbers that round to the lower value are at most the middle, and
     those that round to the upper one are above it: values keep their side in whichever precision they come.
     """
-    low = np.maximum(values[0], single_values[0], dtype=np.float64)
-    high = np.minimum(values[1], single_values[1], dtype=np.float64)
+    low = np.maximum(values[0], single_values[0], dtype=float)
+    high = np.minimum(values[1], single_values[1], dtype=float)
     middle = low + (high - low) / 2
-    rounded = middle.astype(np.float32).astype(np.float64)
+    rounded = middle.astype(np.float32).astype(float)
     is_above = np.maximum(middle, rounded) >= high
     middle = np.where(is_above, np.nextafter(middle, low), middle)
     return np.where((low < rounded) & (rounded < high), rounded, middle)
@@ -129,7 +129,7 @@ class Bins:
     @cached_property
     def is_step(self) -> Mask:
         """The cells above a threshold, shape (n_cells,): all but the lowest of each feature."""
-        mask = np.ones(self.first[-1], np.bool_)
+        mask = np.ones(self.first[-1], bool)
         mask[self.first[:-1]] = False
         return mask
 
@@ -246,7 +246,7 @@ def _cell_sums(
     data: RankingData, bins: Bins, weights: _PairWeights
 ) -> tuple[Matrix, Vector, Vector]:
     """Return the sums of square, unit and difference over the pairs, for the columns of all cells."""
-    n_cells = int(bins.first[-1])
+    n_cells = bins.first[-1]
     width = -(-n_cells // VECTOR_WIDTH) * VECTOR_WIDTH
     total = np.zeros((width, width))
     unit, difference = np.zeros((2, n_cells))
@@ -258,10 +258,10 @@ def _cell_sums(
         cells = np.ascontiguousarray((codes[:, rows].T + bins.first[:-1]).astype(np.int32))
         add_counts(cells, weights.degree[rows], total)
         for moment, weight in ((unit, weights.excess), (difference, weights.difference)):
-            moment += np.bincount(cells.ravel(), np.repeat(weight[rows], cells.shape[1]), n_cells)
+            moment += np.bincount(cells.ravel(), np.repeat(weight[rows], data.n_features), n_cells)
         group, weight, factor = weights.groups(rows)
         index = (group[:, None] * width + np.tile(cells, (2, 1))).ravel()
-        added = np.bincount(index, np.repeat(weight, cells.shape[1]), len(factor) * width)
+        added = np.bincount(index, np.repeat(weight, data.n_features), len(factor) * width)
         sums.append(added.reshape(-1, width))
         factors.append(factor)
         if end == data.n_queries or sum(map(len, factors)) >= GROUPS_AT_ONCE:

@@ -61,7 +61,7 @@ def read_masks(
     widths = {"pair": train.n_pairs, "document": train.n_documents, "query": train.n_queries}
     units = _checked_mask(pair_mask, "pair_mask", unit, widths[unit])
     features = _checked_mask(feature_mask, "feature_mask", "feature", train.n_features)
-    features = np.ones(train.n_features, np.bool_) if features is None else features
+    features = np.ones(train.n_features, bool) if features is None else features
     shared = units if units is not None and units.ndim == 1 and not units.all() else None
     unit_rows = units if units is not None and units.ndim == 2 else None
     if unit_rows is not None and unit == "pair":

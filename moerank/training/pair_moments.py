@@ -198,7 +198,7 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
     run = runs.run[rows] - runs.query_begin[begin]
     n_worse, n_better = runs.n_worse[block_runs], runs.n_better[block_runs]
     stack = np.empty((data.n_features, len(run) + len(n_worse)))
-    root_degree = np.sqrt((n_worse + n_better).astype(np.float64))
+    root_degree = np.sqrt((n_worse + n_better).astype(float))
     centred_stack(*_flat(data.X, rows), offsets, run, root_degree[run], stack)
     n_labels = runs.n_labels[begin:end]
     label = np.empty(len(n_worse))
@@ -206,7 +206,7 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
     # Large labels would multiply the rounding errors of Σ x.
     label -= np.repeat(label[n_worse == 0], n_labels)
     size = np.repeat(np.diff(offsets), n_labels)
-    return stack, stack[:, len(run) :], (n_worse - n_better).astype(np.float64), label * size
+    return stack, stack[:, len(run) :], (n_worse - n_better).astype(float), label * size
 
 
 def _flat(X: Matrix, rows: slice) -> tuple[Vector, int, int]:
@@ -249,7 +249,7 @@ def weights_of_runs(
 
     Shapes (n_runs,), from `run` and `weight` of each document, the first run of each query, and the query of each run.
     """
-    size = np.asarray(np.bincount(run, weight, len(query)), np.float64)
+    size = np.asarray(np.bincount(run, weight, len(query)), float)
     worse = np.cumsum(size) - size
     worse -= worse[first_run][query]
     return size, worse, np.add.reduceat(size, first_run)[query]
@@ -266,7 +266,7 @@ def _weighted_rows(data: RankingData, begin: int, end: int) -> tuple[Matrix, Vec
     rows, offsets = _block(data, begin, end)
     document_weights, query_weights = weights_or_ones(data)
     u = document_weights[rows]
-    X = data.X[rows].astype(np.float64)
+    X = data.X[rows].astype(float)
     sums = np.add.reduceat(u[:, None] * X, offsets[:-1], axis=0)
     means = sums / np.add.reduceat(u, offsets[:-1])[:, None]
     root = np.sqrt(query_weights[begin:end])
@@ -298,7 +298,7 @@ def solve_positive_definite(A: Matrix, b: Matrix) -> Matrix:
     >>> solve_positive_definite(np.array([[1e18, 1e18], [1e18, 1e18]]), np.array([1e9, 1e9])).round(20).tolist()
     [5e-10, 5e-10]
     """
-    mask = np.ones((1, len(b)), np.bool_)
+    mask = np.ones((1, len(b)), bool)
     factor = factorise(np.ascontiguousarray(A), mask)[0]
     square = np.diagonal(A)
     # The share of a pivot above which rounding leaves it intact.
@@ -334,7 +334,7 @@ def backward_path(A: Matrix, b: Matrix) -> Integers:
     >>> backward_path(np.diag([1.0, 1.0, 4.0]), np.array([1.0, 3.0, 4.0])).tolist()
     [1, 2, 0]
     """
-    mask = np.ones((1, len(b)), np.bool_)
+    mask = np.ones((1, len(b)), bool)
     factor = factorise(np.ascontiguousarray(A), mask)[0]
     inverse = np.empty_like(A)
     w = np.empty(len(b))
@@ -350,7 +350,7 @@ def _pivots(A: Matrix, b: Matrix, n_steps: int, sign: float) -> Integers:
     With A and b it is the change of the minimum when a feature enters; with the inverse of A and the solution, the
     change when it leaves. All operations are elementwise, so the bits are always the same.
     """
-    A, b, unselected = A.copy(), b.copy(), np.ones(len(b), np.bool_)
+    A, b, unselected = A.copy(), b.copy(), np.ones(len(b), bool)
     order = np.empty(n_steps, np.int64)
     for step in range(n_steps):
         change = sign * b**2 / np.where(unselected, np.diag(A), 1.0)

@@ -38,7 +38,7 @@ Element = TypeVar("Element", bound=np.generic)
 # Maximum number of pairs that are listed if individuals do not choose among them.
 LONGEST_LIST = 2_000_000
 
-NO_UNIT_MASK: Mask = np.zeros((0, 0), np.bool_)
+NO_UNIT_MASK: Mask = np.zeros((0, 0), bool)
 
 # Relative rounding error of an objective that a pass in this precision sums up.
 PASS_ROUNDING: dict[FloatType, float] = {np.float32: 1e-5, np.float64: 1e-13}
@@ -269,7 +269,7 @@ class ListedPairs:
         """Return the weights of one individual on its features, exact to rounding, and True for converged."""
         better, worse = self.pairs.better, self.pairs.worse
         if masks.unit_rows is not None:
-            kept_pairs = np.unpackbits(masks.unit_rows[i], count=len(self)).astype(np.bool_)
+            kept_pairs = np.unpackbits(masks.unit_rows[i], count=len(self)).astype(bool)
             better, worse = better[kept_pairs], worse[kept_pairs]
         X, root = self.X[:, masks.features[i]], np.sqrt(2.0 * C / len(better))
         check_room(
@@ -416,7 +416,7 @@ class CountedPairs:
                 system = np.eye(len(w)) + 2.0 * C * moments.gram
                 factor[:] = factorise(system, masks.features[:1])[0]
                 solve(factor, masks.features[0], 2.0 * C * self.target.moment(moments), w)
-            scale = np.array(new, np.float64) / self.data.n_pairs
+            scale = np.array(new, float) / self.data.n_pairs
             reached = self._newton(loss, np.float64, masks, factors, W, scale, EXACT_TOLERANCE)
             for C, *minimum in zip(new, W, reached, strict=True):
                 self._minima[loss, C] = minimum
@@ -494,7 +494,7 @@ class CountedPairs:
             raise ValueError(
                 f"row {int(np.argmin(counts))} of the mask keeps no preference pair to train on"
             )
-        return np.broadcast_to(counts, len(masks.features)).astype(np.float64)
+        return np.broadcast_to(counts, len(masks.features)).astype(float)
 
     def _newton(
         self,
@@ -571,7 +571,7 @@ class CountedPairs:
         pulled, slack = np.zeros(np.count_nonzero(features)), np.zeros(len(features))
         shift = np.empty(0)
         if self.target.per_label:
-            shift = np.asarray(self.target.per_label * data.y, np.float64)
+            shift = np.asarray(self.target.per_label * data.y, float)
         if len(order[0]):
             w, v = W[features].astype(precision), V[features].astype(precision)
             unit_masks = _unit_mask(masks, "document"), _unit_mask(masks, "query")
@@ -623,7 +623,7 @@ def solve_pairs(
     features = masks.features
     n_dimensions = np.minimum(features.sum(axis=1), pairs.data.n_documents - pairs.data.n_queries)
     alone = pairs.n_spanned(masks) < loss.min_dimensions * n_dimensions
-    W, reached = np.zeros(features.shape), np.ones(len(features), np.bool_)
+    W, reached = np.zeros(features.shape), np.ones(len(features), bool)
     for i in np.flatnonzero(alone).tolist():
         W[i, features[i]], reached[i] = pairs.solve_alone(loss, C, masks, i)
     if not alone.all():

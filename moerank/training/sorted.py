@@ -90,7 +90,7 @@ def hessian_diagonal(X: Matrix, pairs: LabelRuns, C: float) -> Vector:
 
     The estimate treats the documents of a pair as independent. O(n_documents · n).
     """
-    degree = (pairs.n_better + pairs.n_worse)[pairs.run].astype(np.float64)
+    degree = (pairs.n_better + pairs.n_worse)[pairs.run].astype(float)
     square = np.einsum("i,ij,ij->j", degree, X, X) - product(X.T, degree) ** 2 / degree.sum()
     return 1.0 + 2.0 * C / pairs.n_pairs * square.clip(0.0)
 
