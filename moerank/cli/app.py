@@ -69,6 +69,8 @@ data_app = typer.Typer(
 )
 
 
+ESCAPED = "[", "\\["  # a bracket would begin a style
+
 # An entry in the section Parameters of a docstring: name, placeholder of the value, and help.
 ENTRY = re.compile(r"^(\w+)(?: : (\S+))?\n((?: .*\n?)+)", re.MULTILINE)
 
@@ -80,16 +82,12 @@ def _add(group: typer.Typer, *commands: Callable[..., None]) -> None:
         text, _, entries = text.partition("\n\nParameters\n----------\n")
         _describe(command, f"{options.__doc__}\n{entries}")
         paragraphs = [paragraph.replace("\n", " ") for paragraph in text.split("\n\n")]
-        lines = _without_styles(examples).splitlines()
+        lines = examples.replace(*ESCAPED).splitlines()
         group.command(
             command.__name__.removesuffix("_command"),
             help="\n\n".join(paragraphs),
             epilog="\n\n".join(["Examples:", *lines]) if examples else None,
         )(one_line_errors()(command))
-
-
-def _without_styles(text: str) -> str:
-    return text.replace("[", "\\[")  # a bracket would begin a style
 
 
 def _describe(command: Any, entries: str) -> None:
@@ -104,7 +102,7 @@ def _describe(command: Any, entries: str) -> None:
         if get_origin(kind) is Annotated:
             kind, info = get_args(kind)
         info = copy(info)
-        info.help = _without_styles(" ".join(text.split()))
+        info.help = " ".join(text.split()).replace(*ESCAPED)
         info.metavar = placeholder or None
         command.__annotations__[name] = Annotated[kind, info]
 

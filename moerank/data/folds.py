@@ -125,7 +125,7 @@ _DRAWS_VALIDATION = (
 )
 
 
-def part_paths(folder: Path, *, needs_validation: bool = True) -> list[Path]:
+def part_paths(folder: Path, *, needs_validation: bool) -> list[Path]:
     """Return the three files of a fold, see `load_fold`; a validation file that is not needed may be missing."""
     check_folder(folder, "load_fold reads the folder of one fold, such as MQ2008/Fold1")
     files = sorted(filter(Path.is_file, folder.iterdir()), key=lambda entry: entry.name.swapcase())

@@ -479,7 +479,7 @@ USUAL_COLUMNS = {  # by their content, in lower case and without other character
 
 
 def read_judgments(
-    path: Path, columns: Sequence[str] | None = None, rule: tables.Labels | None = None
+    path: Path, columns: Sequence[str] | None, rule: tables.Labels | None = None
 ) -> pd.DataFrame:
     """Return the judgments of a file, plain or ``.gz``: CSV or TSV with a header, qrels of TREC, or LETOR's form.
 

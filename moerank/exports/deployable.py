@@ -296,7 +296,7 @@ class SolrFeature(_Table):
     """A feature of Solr: its class, with or without the package name, and its parameters."""
 
     class_: Annotated[Line, Field(alias="class")]
-    params: dict[str, JsonValue] = Field(default_factory=dict)
+    params: dict[str, JsonValue] = {}
 
 
 class TemplateFeature(_Table):

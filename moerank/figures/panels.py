@@ -190,7 +190,17 @@ def _draw_panel(axes: Axes, panel: Panel, frame: Panels) -> None:
     for solver in greys:
         for curve in panel.curves.get(solver, ()):
             if curve.has_grey:
-                _draw_in_grey(axes, curve, solver)
+                axes.plot(
+                    curve.x,
+                    curve.y,
+                    label=f"_{solver}",
+                    color=FAINT,
+                    linewidth=0.5,
+                    zorder=0.5,
+                    marker="o" if np.size(curve.x) == 1 else "",
+                    markersize=2.0,
+                    drawstyle=curve.style.get("drawstyle"),
+                )
     if greys:
         plural = "" if len(greys) == 1 else "s"
         markers = {line.get_marker() for line in axes.lines[-len(greys) :]}
@@ -221,21 +231,6 @@ def _draw_curve(axes: Axes, curve: Curve, solver: str, look: int) -> None:
         axes.plot(*curve.ring, label=hidden + curve.ring_label, **RING)
     if curve.drops:
         axes.hlines(curve.y, 1.0, curve.x, color=colour, linewidth=0.5, linestyle=":")
-
-
-def _draw_in_grey(axes: Axes, curve: Curve, solver: str) -> None:
-    """Draw a thin line without markers, or a single point."""
-    axes.plot(
-        curve.x,
-        curve.y,
-        label=f"_{solver}",
-        color=FAINT,
-        linewidth=0.5,
-        zorder=0.5,
-        marker="o" if np.size(curve.x) == 1 else "",
-        markersize=2.0,
-        drawstyle=curve.style.get("drawstyle"),
-    )
 
 
 # Longest line of a row's label, in characters.

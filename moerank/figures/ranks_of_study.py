@@ -24,9 +24,7 @@ MAX_RANKED = 16
 BAR_DISTANCE = 0.05
 
 
-def ranks_figure(
-    study: SearchStudy, problem: str | None = None, count: str = "evaluations"
-) -> Figure:
+def ranks_figure(study: SearchStudy, **options: object) -> Figure:
     """Draw the mean ranks of searches over all problems, by the medians of their hypervolume shares.
 
     An axis of ranks has a line to each name, and bars join groups that do not differ significantly (Demšar, 2006).

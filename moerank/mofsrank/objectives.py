@@ -541,7 +541,7 @@ def order_by_size(
     chosen_by: str,
     *,
     retrained: bool,
-    finalists: Integers = np.empty(0, np.int64),  # noqa: B008 (nothing changes it)
+    finalists: Integers,
 ) -> tuple[Front, dict[str, Measured], Vector, pd.DataFrame]:
     """Order the members by size; return them, their values, mean metric on the part `chosen_by`, and table.
 
@@ -727,10 +727,8 @@ def guaranteed_member(
     best_before = np.maximum.accumulate(np.concatenate([[-np.inf], ordering[order][:-1]]))
     order = order[ordering[order] > best_before][::-1]
 
-    def is_safe(member: int) -> bool:
-        return statistics.shown_above(differences[:, member], -margin / scale)
-
-    accepted = list(takewhile(is_safe, order))
+    bound = -margin / scale
+    accepted = list(takewhile(lambda i: statistics.shown_above(differences[:, i], bound), order))
     member = int(accepted[-1] if accepted else order[0])
     loss = min(1.0, scale * statistics.largest_loss(differences[:, member]))
     return Guarantee(member, bool(accepted), len(accepted) < len(order), loss, len(differences))

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Strict, ValidationError, model_validator
 
 from moerank.arrays import Array, Integers, Matrix
 from moerank.checks import first_mistake
@@ -269,7 +269,7 @@ class Model(BaseModel):
     missing: float | QueryRule | None = None
     missing_values: tuple[float, ...] = ()
     negative: tuple[str, ...] = ()
-    parameters: dict[str, str | bool | int | float] = Field(default_factory=dict)
+    parameters: dict[str, str | bool | int | float] = {}
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -355,7 +355,7 @@ def _why_left_out(name: str, column: _Column, path: Path) -> str:
 
 
 def data_remarks(
-    parts: Sequence[RankingData], metric: Metric | None = None
+    parts: Sequence[RankingData], metric: Metric | None
 ) -> tuple[list[str], list[str]]:
     """Return warnings about parts before a run: about queries, values and rows, and about leaks in training."""
     remarks = [*shared_queries(parts), *cautions_about(parts[0])]
@@ -369,7 +369,9 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
     spread, by the metric and a t-test over queries at the level .01 with Bonferroni's adjustment, on the first training
     documents, at most 32,768 or 4 million values. With fewer than 20 queries nothing is said.
     """
-    part = _first_queries(train)
+    n_rows = min(ROWS_FOR_LEAKS, CELLS_AT_A_TIME // train.n_features)
+    n_queries = max(1, int(np.searchsorted(train.offsets, n_rows, side="right")) - 1)
+    part = train.with_rows(np.arange(train.offsets[n_queries]))
     if np.count_nonzero(part.label_runs.n_pairs_of) < QUERIES_FOR_LEAKS:
         return []
     metric = metric or NDCG(10, gain="linear")
@@ -387,13 +389,6 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
         name = part.feature_names[feature]
         sentences.append(f"{name!r} alone {finding}: is it known before the user chooses?")
     return sentences
-
-
-def _first_queries(train: RankingData) -> RankingData:
-    """Return the first queries."""
-    n_rows = min(ROWS_FOR_LEAKS, CELLS_AT_A_TIME // train.n_features)
-    n_queries = max(1, int(np.searchsorted(train.offsets, n_rows, side="right")) - 1)
-    return train.with_rows(np.arange(train.offsets[n_queries]))
 
 
 def _compare_with_all(part: RankingData, metric: Metric) -> tuple[float, Vector]:

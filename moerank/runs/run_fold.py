@@ -324,9 +324,10 @@ def _measure(run: FoldRun, prepared: Prepared, estimator: Any, times: Times) -> 
 
 def _weights(run: FoldRun) -> dict[str, list[float]]:
     """Return the weights of the queries of each part, over their mean, if the queries have weights."""
-    weighted = {part: rows for part, rows in run.parts.items() if rows.query_weights is not None}
     return {
-        part: rows.weighted(np.ones(rows.n_queries)).tolist() for part, rows in weighted.items()
+        part: rows.weighted(np.ones(rows.n_queries)).tolist()
+        for part, rows in run.parts.items()
+        if rows.query_weights is not None
     }
 
 

@@ -77,7 +77,7 @@ class NamedSolver(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    parameters: PlainParameters = Field(default_factory=dict)
+    parameters: PlainParameters = {}
 
     tune: ClassVar[bool] = True
     own_goal: ClassVar[bool] = False

@@ -323,11 +323,11 @@ def run_cells(
     store: Store,
     cells: list[WorkT],
     *,
-    workers: int = 1,
-    dask: str | None = None,
+    workers: int,
+    dask: str | None,
     data: DataFolder = None,
-    retry_failed: bool = False,
-    done: Callable[[WorkT, bool], object] = lambda cell, succeeded: None,
+    retry_failed: bool,
+    done: Callable[[WorkT, bool], object],
 ) -> None:
     """Run all cells that have neither a result nor a failure, and write each outcome when it arrives.
 

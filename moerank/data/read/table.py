@@ -232,8 +232,8 @@ def load_table_fold(directory: AnyPath, **options: Any) -> Fold:
 def table_columns(
     path: Path,
     roles: Mapping[str, str | None],
-    features: Iterable[str] | None = None,
-    exclude: Iterable[str] | None = None,
+    features: Iterable[str] | None,
+    exclude: Iterable[str] | None,
 ) -> Columns:
     """Return the columns that are read: those given, else those that the file names, and all others as features."""
     reader = table_reader(path)
@@ -419,9 +419,9 @@ def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | Non
             ~is_wrong,
             lambda i: f"the label {read.quoted(column[i].as_py())} {where} not a number; {remedy}",
         )
-        values = np.asarray(numbers, float)
     else:
-        values = np.asarray(_numbers(column, path, name), float)
+        numbers = _numbers(column, path, name)
+    values = np.asarray(numbers, float)
     _require(~np.isnan(values), f"the label {where} missing; every row needs one")
     if rule is not None:
         return np.searchsorted(rule, values, side="right").astype(np.int64)
