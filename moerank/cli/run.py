@@ -222,7 +222,7 @@ def _show(results: list[Result], out: Path, *, as_json: bool, trec: bool) -> Non
         options.print_json(result.model_dump(mode="json"))
     elif not is_quiet.get():
         say(f"{paragraph(contents)}\n{_next_step(result, out)}")
-    elif result.verdict is not None:
+    elif result.verdict:
         say(f"{result.verdict.sentence}.")
     else:
         say(contents)
@@ -251,14 +251,14 @@ def _next_step(result: Result, out: Path) -> str:
     from moerank.exports.formats import FORMATS
 
     verdict, rival, decision = result.verdict, "", "none"
-    if verdict is not None:
+    if verdict:
         rival, decision = verdict.rival, verdict.decision
     if result.leaks:
         return paragraph(
             "Next: if that feature is known only afterwards, "
             "add it to exclude in [data], and run again"
         )
-    if verdict is not None and verdict.no_better_than_chance:
+    if verdict and verdict.no_better_than_chance:
         return "  Next: check which columns hold the labels and the queries, or label more queries"
     if decision == "limits":
         return "  Next: raise the limits in [features] of the problem file, and run again"
@@ -286,7 +286,7 @@ def _other_ranker_command(result: Result, out: Path) -> str:
     name = None if entry is None else getattr(entry.kind, "alternative", None)
     option = f"--backend={name}"
     verdict = result.verdict
-    if name is None or (verdict is not None and (verdict.rival or verdict.other)):
+    if name is None or (verdict and (verdict.rival or verdict.other)):
         name, option = "lambdamart", "--set=serve.rankers=lambdamart"
     words = [
         word

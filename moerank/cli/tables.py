@@ -144,7 +144,7 @@ def run_summary(result: Result) -> str:
     seconds = f"{result.times.tuning + result.times.solver:.1f} s of CPU time"
     run = f"{result.problem}, fold {result.fold} · {result.solver}, seed {result.seed}"
     lines = [f"{run} · {seconds}", ""]
-    if verdict is not None:
+    if verdict:
         reason = verdict.advice
         if not reason and verdict.decision == "use" and verdict.n_features < verdict.n_allowed:
             reason = (

@@ -161,7 +161,7 @@ class TreesDeployable(DeployableModel):
 
     def _ranges(self) -> list[tuple[float, float]]:
         """Return the ranges of the scaling, or else of the thresholds; a single threshold has no spread."""
-        if self.scaling is not None:
+        if self.scaling:
             return super()._ranges()
         ranges = []
         for index in range(len(self.names)):
@@ -279,7 +279,7 @@ def _with_raw_thresholds(
     index_of = {column: index for index, column in enumerate(columns)}
     indices = [index_of[column] for column in trees.columns]
     thresholds = np.array(trees.thresholds)
-    if scaling is not None:
+    if scaling:
         offset, scale = np.array(scaling.offset)[indices], np.array(scaling.scale)[indices]
         with np.errstate(over="ignore"):
             thresholds = largest_value(

@@ -42,7 +42,7 @@ def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
     definition in ``features``, and a number below 0 for missing values in a linear model.
     """
     remarks = []
-    if isinstance(ranker, LinearDeployable) and ranker.scaling is not None:
+    if isinstance(ranker, LinearDeployable) and ranker.scaling:
         remarks.append(
             "Normalisers need version 1.2.1 of the plugin or later, which is for Elasticsearch 7.7."
         )
@@ -88,7 +88,7 @@ def _feature_set(ranker: Deployable) -> list[Node]:
         raise ValueError(reasons[0])
     features = []
     for name, label, entry in rows:
-        if entry.elasticsearch is not None:
+        if entry.elasticsearch:
             query = entry.elasticsearch.model_dump(mode="json")
         else:
             query = {"params": [], "template": _field_value(ranker, name, label)}
@@ -119,7 +119,7 @@ def _field_value(ranker: Deployable, name: str, field: str) -> Node:
 def _linear(ranker: LinearDeployable) -> Node:
     model: Node = {"type": "model/linear"}
     weights = dict(zip(ranker.labels, ranker.single_weights, strict=True))
-    if ranker.scaling is not None:
+    if ranker.scaling:
         kind = ranker.scaling.kind
         norms = [_normaliser(*normaliser(term, kind)) for term in ranker.terms]
         model["feature_normalizers"] = dict(zip(ranker.labels, norms, strict=True))

@@ -57,8 +57,10 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
     if ranker.missing is not None:
         missing = to_single(ranker.missing, "the number for missing values")
         constants["missing"] = np.array(missing, np.float32)
-        nodes.append(helper.make_node("IsNaN", ["X"], ["is_missing"]))
-        nodes.append(helper.make_node("Where", ["is_missing", "missing", "X"], ["complete"]))
+        nodes += [
+            helper.make_node("IsNaN", ["X"], ["is_missing"]),
+            helper.make_node("Where", ["is_missing", "missing", "X"], ["complete"]),
+        ]
         values = "complete"
     if isinstance(ranker, LinearDeployable):
         nodes += _linear(ranker, values, constants)
@@ -95,11 +97,13 @@ def _linear(ranker: LinearDeployable, values: str, constants: dict[str, Array]) 
     from onnx.helper import make_node
 
     nodes = []
-    if ranker.scaling is not None:
+    if ranker.scaling:
         rows = [normaliser(term, "standard")[:2] for term in ranker.terms]
         constants["offset"], constants["scale"] = np.array(rows, np.float32).T
-        nodes.append(make_node("Sub", [values, "offset"], ["moved"]))
-        nodes.append(make_node("Div", ["moved", "scale"], ["scaled"]))
+        nodes += [
+            make_node("Sub", [values, "offset"], ["moved"]),
+            make_node("Div", ["moved", "scale"], ["scaled"]),
+        ]
         values = "scaled"
     constants["weights"] = np.array(ranker.single_weights, np.float32)[:, None]
     return [*nodes, make_node("MatMul", [values, "weights"], ["score"])]

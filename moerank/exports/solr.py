@@ -67,7 +67,7 @@ def _store(ranker: Deployable) -> list[Node]:
     absent = repr(to_single(ranker.engine_missing, "the number for missing values"))
     for label, entry in zip(ranker.labels, ranker.features, strict=True):
         name, params = "FieldValueFeature", Node(field=label)
-        if entry.solr is not None:
+        if entry.solr:
             name, params = entry.solr.class_, dict(entry.solr.params)
         elif ranker.missing is not None:
             params["defaultValue"] = absent
@@ -83,7 +83,7 @@ def _store(ranker: Deployable) -> list[Node]:
 def _linear(ranker: LinearDeployable) -> Node:
     """Return class, features and parameters: weights as numbers, those of normalisers as text, as Solr reads them."""
     features: list[Node] = [{"name": label} for label in ranker.labels]
-    if ranker.scaling is not None:
+    if ranker.scaling:
         for feature, term in zip(features, ranker.terms, strict=True):
             feature["norm"] = _normaliser(*normaliser(term, ranker.scaling.kind))
     weights = dict(zip(ranker.labels, ranker.single_weights, strict=True))

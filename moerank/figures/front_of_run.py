@@ -101,7 +101,7 @@ def draw_front(result: Result, members: pd.DataFrame, baselines: pd.DataFrame) -
     else:
         put_ticks(axes, integer=objective == "features")
     title = f"{result.best.n_features} of {result.n_allowed} features are chosen"
-    if result.verdict is not None:
+    if result.verdict:
         title = result.verdict.title
     return finish_figure(figure, axes, 2.0, title, note, axes)
 

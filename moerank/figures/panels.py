@@ -176,7 +176,7 @@ def _draw_panel(axes: Axes, panel: Panel, frame: Panels) -> None:
     for axis in panel.log_axes:
         values = [getattr(curve, axis) for curves in panel.curves.values() for curve in curves]
         put_log_scale(axes, np.concatenate([[], *values]), axis)
-    if panel.limits is not None:
+    if panel.limits:
         axes.set_ylim(*panel.limits)
     for curve in panel.references:
         axes.plot(curve.x, curve.y, **curve.style)
@@ -213,7 +213,7 @@ def _draw_curve(axes: Axes, curve: Curve, solver: str, look: int) -> None:
     """Draw a curve with a few markers, offset from those of the next solver."""
     style = solver_style(look)
     colour = style["color"]
-    if curve.band is not None:
+    if curve.band:
         axes.fill_between(
             curve.x,
             *curve.band,
@@ -225,7 +225,7 @@ def _draw_curve(axes: Axes, curve: Curve, solver: str, look: int) -> None:
     spacing = max(1, np.size(curve.x) // 8)
     style |= {"label": solver, "markevery": (look % spacing, spacing)}
     axes.plot(curve.x, curve.y, **style | curve.style)
-    if curve.ring is not None:
+    if curve.ring:
         labels = {line.get_label() for line in axes.lines}
         hidden = "_" if curve.ring_label in labels else ""  # the legend has one ring
         axes.plot(*curve.ring, label=hidden + curve.ring_label, **RING)

@@ -57,7 +57,7 @@ def figure_of_shapes(shapes: Sequence[Shape], note: str = "") -> Figure:
         image = _put_shapes(panels, visible)
         for axes in panels[len(visible) :]:
             axes.set_axis_off()
-        if image is not None:
+        if image:
             bar = figure.colorbar(
                 image, ax=panels.tolist(), location="bottom", aspect=50, shrink=0.6
             )
@@ -66,7 +66,7 @@ def figure_of_shapes(shapes: Sequence[Shape], note: str = "") -> Figure:
         notes = [
             "0 is the average over the training documents. Ticks at the bottom are their deciles."
         ]
-        if image is not None:
+        if image:
             notes.append(
                 "Maps show pairwise interactions: what two features add beyond their own steps. "
                 "The second feature runs upwards."

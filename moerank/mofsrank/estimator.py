@@ -362,14 +362,14 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
             update={"backend": self.backend_, "limits": data.limits}
         )
         reference = rankers.train_population(self.backend_, data.varying)
-        if settings.ensemble is not None:  # refuse rankers without weights before the search
+        if settings.ensemble:  # refuse rankers without weights before the search
             rankers.require_sums(reference, self.backend_)
         stages = StagedSearch(data.varying, settings, data.table)
         self.instance_subsets_ = None
-        if settings.instance_selection is not None:
+        if settings.instance_selection:
             self.instance_subsets_ = stages.select_instances()
         front = stages.select_features(self.instance_subsets_)
-        if settings.ensemble is not None:
+        if settings.ensemble:
             front = stages.combine(front)
         self.instance_unit_ = stages.instance_unit
         self.fronts_ = stages.fronts
@@ -494,7 +494,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         return front, refitted.take(reference)
 
     def _report(self, stage: str, share: float, number: int = 0) -> None:
-        if self.progress is not None:
+        if self.progress:
             self.progress(stage, share, number, number)
 
     def _measure(self, front: Front, part: RankingData) -> Measured:
@@ -519,7 +519,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         # The rule of the paper uses only the training data.
         part = "training" if self.final == "train" or "validation" not in values else "validation"
         finalists = np.empty(0, np.int64)
-        if unseen_values is not None:
+        if unseen_values:
             finalists = find_finalists(front.sizes, values[part].members.mean(axis=0))
         front, values, quality, self.front_ = objectives.order_by_size(
             front,

@@ -99,7 +99,7 @@ class Stage(Problem):  # type: ignore[misc]
 
     def check(self, X: Array) -> None:
         """Raise a ValueError for the first string (n, n_var) that breaks a limit of the stage."""
-        if self.strings is not None:
+        if self.strings:
             self.strings.check(self._limited(X))
 
     def keeps_limits(self, X: Array) -> Mask:

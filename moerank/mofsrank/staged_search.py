@@ -56,9 +56,9 @@ class StagedSearch:
         judge_of_instances = getattr(backend, "judge_of_instances", None)
         if settings.unit != "auto":
             unit = settings.unit
-        elif judge_of_instances is not None:
+        elif judge_of_instances:
             unit = "query"
-        if judge_of_instances is not None:
+        if judge_of_instances:
             backend = judge_of_instances(self.train, unit)
         self.instance_unit = unit
         stage = InstanceSelection(

@@ -15,7 +15,7 @@ from moerank.figures import FIGURES
 from moerank.figures.panels import box_note
 from moerank.runs.problem import Problem
 from moerank.studies import results
-from moerank.studies.comparison import ComparisonTable, compare_solvers
+from moerank.studies.comparison import compare_solvers
 from moerank.studies.study import Study
 
 
@@ -94,7 +94,7 @@ class Report:
             n_instances = run.n_instances or np.nan
             share = (run.best.instances or n_instances) / n_instances
             given_up = proved = np.nan
-            if run.certificate is not None:
+            if run.certificate:
                 given_up = run.certificate.given_up[run.chosen]
                 proved = len(run.certificate.proved) / len(run.certificate.sizes)
             rows.append((share, given_up, proved))
@@ -355,22 +355,17 @@ def tests_section(report: Report) -> ReportSection:
         quantity = f"test {runs.metric}"
         if report.reference in runs.solvers:
             comparison = compare_solvers(runs, quantity, report.reference)
-            section.tables.append(_tests_table(f"tests-{problem.name}", problem.name, comparison))
+            heads = {"n": "queries", "error": f"difference{ERROR}", "adjusted": "adjusted p"}
+            frame = comparison.frame.drop(columns="other").rename(columns=heads)
+            caption = (
+                f"{problem.name}: {comparison.sentence} The tests allow for rare large losses; "
+                "one test of all solvers adjusts the p values for their number."
+            )
+            section.tables.append(ReportTable(f"tests-{problem.name}", caption, frame))
         if len(runs.solvers) > 2:
             section.paragraphs.append(f"{problem.name}: {compare_solvers(runs, quantity).sentence}")
         section.tables.append(_losses(runs))
     return section
-
-
-def _tests_table(name: str, problem: str, comparison: ComparisonTable) -> ReportTable:
-    """Return the comparisons with a reference, with their findings as the caption."""
-    heads = {"n": "queries", "error": f"difference{ERROR}", "adjusted": "adjusted p"}
-    frame = comparison.frame.drop(columns="other").rename(columns=heads)
-    caption = (
-        f"{problem}: {comparison.sentence} The tests allow for rare large losses; "
-        "one test of all solvers adjusts the p values for their number."
-    )
-    return ReportTable(name, caption, frame)
 
 
 def _losses(runs: results.Results) -> ReportTable:

@@ -432,7 +432,7 @@ def verdicts(results: Results) -> pd.DataFrame:
     The differences of a query are first averaged over the seeds, and over the folds if it is in several. The numbers of
     features in the verdict are means, and its decision is that of most runs.
     """
-    selections = Results(result for result in results if result.verdict is not None)
+    selections = Results(result for result in results if result.verdict)
     rows = [_verdict_row(solver, folds) for solver, folds in selections.by_solver().items()]
     columns = ["solver", "against", "runs", "n_features", "verdict", "loss", "gain", "equivalent"]
     return pd.DataFrame(rows, columns=columns)
