@@ -8,6 +8,7 @@ from itertools import cycle
 
 import numpy as np
 
+from moerank.arrays import Bounds
 from moerank.figures import View
 from moerank.figures.panels import (
     Curve,
@@ -33,9 +34,7 @@ MARKERS_OF_PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
 MAX_PUBLISHED = 4
 
 
-def accuracy_panels(
-    view: View, *, exact: bool = False, limits: tuple[float, float] | None = None
-) -> Panels:
+def accuracy_panels(view: View, *, exact: bool = False, limits: Bounds | None = None) -> Panels:
     """Return the mean test metric of the best ranker (by validation) with at most k features.
 
     With `exact`, the ranker has exactly k features, as in the papers, for the sizes that all runs offer.

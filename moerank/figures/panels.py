@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.typing import LineStyleType
 from moocore import is_nondominated
 
-from moerank.arrays import Integers, Matrix, Vector
+from moerank.arrays import Bounds, Integers, Matrix, Vector
 from moerank.evolution import ALGORITHMS
 from moerank.figures import View
 from moerank.figures.style import (
@@ -127,7 +127,7 @@ class Panel:
     curves: Mapping[str, Sequence[Curve]]  # by solver
     title: str = ""
     references: Sequence[Curve] = ()  # curves with a style of their own, drawn first
-    limits: tuple[float, float] | None = None  # of the y axis
+    limits: Bounds | None = None  # of the y axis
     log_axes: str = ""  # the logarithmic ones among "xy"
 
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from moerank.arrays import Vector
+from moerank.arrays import Bounds, Vector
 from moerank.files import replace_file
 from moerank.verdict import MARGIN
 
@@ -269,9 +269,7 @@ def put_log_scale(axes: Axes, amounts: Sequence[float] | Vector, axis: str = "x"
     ticks.set_minor_formatter(NullFormatter())
 
 
-def axis_limits(
-    values: Mapping[str, Vector], required: Sequence[float] = ()
-) -> tuple[float, float]:
+def axis_limits(values: Mapping[str, Vector], required: Sequence[float] = ()) -> Bounds:
     """Return axis limits for the values of each solver, where larger is better.
 
     The limits include the best value of every solver and the `required` values. The poorest twentieth of all values,
@@ -286,7 +284,7 @@ def axis_limits(
     return float(low - margin), float(high + margin)
 
 
-def solvers_outside(values: Mapping[str, Vector], limits: tuple[float, float]) -> list[str]:
+def solvers_outside(values: Mapping[str, Vector], limits: Bounds) -> list[str]:
     """Return the solvers that have values beyond the limits."""
     low, high = limits
     return [solver for solver, value in values.items() if ((value < low) | (value > high)).any()]

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from moocore import is_nondominated
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from moerank import rankers, statistics
-from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.arrays import Bounds, Integers, Mask, Matrix, Numbers, Vector
 from moerank.checks import check_not_negative, unknown
 from moerank.data import RankingData
 from moerank.data.costs import ROUNDING
@@ -63,11 +63,11 @@ class Objective(ABC):
     log_axis: ClassVar[bool] = False
 
     @abstractmethod
-    def values(self, candidates: Candidates) -> NDArray[np.number]:
+    def values(self, candidates: Candidates) -> Numbers:
         """Return the value of each candidate, shape (n_candidates,); finite, smaller is better."""
 
     @abstractmethod
-    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: RankingData, n_var: int) -> Bounds:
         """Return the smallest and largest possible value, for strings of `n_var` entries.
 
         `data` are your table; those of a problem file lack the features that it excludes, so find features by name.
@@ -195,11 +195,11 @@ class Features(Objective):
     name = "features"
     title = "Number of features"
 
-    def values(self, candidates: Candidates) -> NDArray[np.number]:
+    def values(self, candidates: Candidates) -> Numbers:
         """See `Objective`."""
         return np.count_nonzero(candidates.feature_mask, axis=1)
 
-    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: RankingData, n_var: int) -> Bounds:
         """See `Objective`."""
         return 0.0, float(n_var)
 
@@ -210,7 +210,7 @@ class Pairs(Objective):
     name = "pairs"
     title = "Number of preference pairs"
 
-    def values(self, candidates: Candidates) -> NDArray[np.number]:
+    def values(self, candidates: Candidates) -> Numbers:
         """See `Objective`."""
         if candidates.n_pairs is None:
             raise ValueError(
@@ -219,7 +219,7 @@ class Pairs(Objective):
             )
         return candidates.n_pairs
 
-    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: RankingData, n_var: int) -> Bounds:
         """See `Objective`."""
         return 0.0, float(data.n_pairs)
 
@@ -230,11 +230,11 @@ class Error(Objective):
     name = "error"
     title = "1 − metric"
 
-    def values(self, candidates: Candidates) -> NDArray[np.number]:
+    def values(self, candidates: Candidates) -> Numbers:
         """See `Objective`."""
         return candidates.errors
 
-    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: RankingData, n_var: int) -> Bounds:
         """See `Objective`."""
         return 0.0, 1.0
 
@@ -246,11 +246,11 @@ class Cost(Objective):
     title = "Cost"
     log_axis = True
 
-    def values(self, candidates: Candidates) -> NDArray[np.number]:
+    def values(self, candidates: Candidates) -> Numbers:
         """See `Objective`."""
         return candidates.sums("cost")
 
-    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: RankingData, n_var: int) -> Bounds:
         """See `Objective`."""
         return 0.0, data.require_costs('the objective "cost"').total
 
@@ -282,7 +282,7 @@ class Risk(Objective):
         self.a = a
         self.baseline = None if baseline is None else np.asarray(baseline, float)
 
-    def values(self, candidates: Candidates) -> NDArray[np.number]:
+    def values(self, candidates: Candidates) -> Numbers:
         """Compare each candidate with the baseline."""
         if self.baseline is None:
             baseline = candidates.reference
@@ -292,7 +292,7 @@ class Risk(Objective):
         d = candidates.per_query - baseline[:, None]
         return np.where(d > 0, -d, -(1.0 + self.a) * d).mean(axis=0)
 
-    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: RankingData, n_var: int) -> Bounds:
         """Return the values of a gain or a loss of 1 in every query."""
         return -1.0, 1.0 + self.a
 
@@ -310,7 +310,7 @@ class Loss(Objective):
     name = "loss"
     title = "Training loss"
 
-    def values(self, candidates: Candidates) -> NDArray[np.number]:
+    def values(self, candidates: Candidates) -> Numbers:
         """See `Objective`."""
         W, ridge = candidates._population.coefs, getattr(candidates.backend, "ridge", None)
         if W is None or ridge is None or ridge[1] != UNIT:
@@ -322,7 +322,7 @@ class Loss(Objective):
             1.0 - 2.0 * W @ moments.unit + ((W @ moments.gram + ridge[0] * W) * W).sum(axis=1)
         )
 
-    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: RankingData, n_var: int) -> Bounds:
         """Return 0 and the loss of weights that are all 0."""
         return 0.0, 1.0
 
@@ -378,7 +378,7 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
     return instances
 
 
-def bounds_of(objective: Objective, data: RankingData, n_var: int) -> tuple[float, float]:
+def bounds_of(objective: Objective, data: RankingData, n_var: int) -> Bounds:
     """Return the bounds of an objective; a ValueError unless those of a user's objective are finite and in order."""
     bounds: Any = objective.bounds(data, n_var)
     if not is_own(objective):
@@ -389,9 +389,7 @@ def bounds_of(objective: Objective, data: RankingData, n_var: int) -> tuple[floa
     return bounds
 
 
-def values_in_bounds(
-    objective: Objective, candidates: Candidates, bounds: Vector
-) -> NDArray[np.number]:
+def values_in_bounds(objective: Objective, candidates: Candidates, bounds: Vector) -> Numbers:
     """Return the values of candidates; a ValueError unless those of a user's objective are numbers in its bounds."""
     values = objective.values(candidates)
     if is_own(objective):

@@ -10,6 +10,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticSerializationError
 
+from moerank.arrays import Bounds
 from moerank.checks import first_mistake
 from moerank.data import Scaling
 from moerank.data.folds import MAX_FOLDS
@@ -124,7 +125,7 @@ class Member(Stored):
     per_query: dict[str, dict[str, list[float]]] = {}
     further: Scores = {}
     instances: Natural | None = None
-    difference_interval: tuple[float, float] | None = None
+    difference_interval: Bounds | None = None
 
     @property
     def n_features(self) -> int:
@@ -310,7 +311,7 @@ class Result(Stored):
     metrics: Names
     objectives: Names
     searched_by: str
-    box: dict[str, tuple[float, float]]
+    box: dict[str, Bounds]
     configuration: Json
     feature_names: Names
     scaling: Scaling

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from moerank import rankers
-from moerank.arrays import Mask, Matrix, Vector
+from moerank.arrays import Bounds, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.data.scaling import negative_features
 from moerank.files import Json
@@ -106,7 +106,7 @@ class Prepared:
 
     estimator: Any
     searched_by: str  # the name of a metric
-    box: dict[str, tuple[float, float]]  # the bounds of each objective
+    box: dict[str, Bounds]  # the bounds of each objective
     measure: Measure
     baselines: list[Member]
 
@@ -424,7 +424,7 @@ class Measure:
         means = _apply(mean_over_queries, self._per_query(population, metrics))
         return _of_ranker(means, 0)
 
-    def _intervals(self, values: Matrix) -> list[tuple[float, float] | None]:
+    def _intervals(self, values: Matrix) -> list[Bounds | None]:
         """Return the 95 % intervals of the differences from the baseline on all features, over all test queries."""
         test = self.parts["test"]
         can_differ = self.metrics[0].can_differ(test)
