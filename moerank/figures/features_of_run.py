@@ -16,18 +16,13 @@ MAX_TICKS = 12
 
 def features_figure(result: Result) -> Figure:
     """Draw the features that a front uses: an image if they are its pixels, else a matrix features × members."""
-    frame = features_frame(result)
-    if result.grid is None:
-        return draw_features(frame, result.chosen)
-    return draw_pixels(frame, result.chosen, result.grid)
-
-
-def features_frame(result: Result) -> pd.DataFrame:
-    """Return whether each member uses each feature: a row for each name, a column for each member, its size as name."""
     uses = np.zeros((len(result.feature_names), len(result.front)), bool)
     for column, member in enumerate(result.front):
         uses[member.features, column] = True
-    return pd.DataFrame(uses, index=result.feature_names, columns=result.sizes)
+    frame = pd.DataFrame(uses, index=result.feature_names, columns=result.sizes)
+    if result.grid is None:
+        return draw_features(frame, result.chosen)
+    return draw_pixels(frame, result.chosen, result.grid)
 
 
 def draw_features(uses: pd.DataFrame, chosen_member: int) -> Figure:

@@ -36,38 +36,7 @@ def front_figure(result: Result) -> Figure:
     if a member's band meets that line, the test queries cannot tell the two apart. The chosen member has a ring. With
     more than two objectives, the members are points without a line.
     """
-    return draw_front(result, *front_frame(result))
-
-
-def front_frame(result: Result) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return a row for each member of the front, the smallest amount first, and a row for each baseline.
-
-    The columns are ``name``, ``amount`` of the objective on the x axis, the metric on ``train``, ``validation`` and
-    ``test``, and the differences from all features, ``low`` and ``high``. The index counts the members.
-    """
-    objective = _objective_of_axis(result)
-    rows = []
-    for member in [*result.front, *result.baselines]:
-        is_size = objective == "features"
-        amount = member.n_features if is_size else member.objectives[objective]
-        values = [member.scores[part][result.metric] for part in PARTS]
-        low, high = member.difference_interval or (np.nan, np.nan)
-        rows.append((member.name, amount, *values, low, high))
-    frame = pd.DataFrame(rows, columns=["name", "amount", *PARTS, "low", "high"])
-    n_members = len(result.front)
-    members, baselines = frame[:n_members], frame[n_members:]
-    members = members.sort_values("amount", kind="stable")
-    return members, baselines[baselines["name"] != "best single feature"]
-
-
-def _objective_of_axis(result: Result) -> str:
-    """Return the number of features, or else the first objective besides the error."""
-    objectives = [name for name in result.objectives if name != "error"] or ["features"]
-    return "features" if "features" in objectives else objectives[0]
-
-
-def draw_front(result: Result, members: pd.DataFrame, baselines: pd.DataFrame) -> Figure:
-    """Draw the lines of the three parts, the band, the baselines and the ring, with the verdict as title."""
+    members, baselines = front_frame(result)
     metric, objective = result.metric, _objective_of_axis(result)
     label = axis_title(objective, metric)
     is_curve = set(result.objectives) <= {objective, "error"}
@@ -104,6 +73,33 @@ def draw_front(result: Result, members: pd.DataFrame, baselines: pd.DataFrame) -
     if result.verdict:
         title = result.verdict.title
     return finish_figure(figure, axes, 2.0, title, note, axes)
+
+
+def front_frame(result: Result) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return a row for each member of the front, the smallest amount first, and a row for each baseline.
+
+    The columns are ``name``, ``amount`` of the objective on the x axis, the metric on ``train``, ``validation`` and
+    ``test``, and the differences from all features, ``low`` and ``high``. The index counts the members.
+    """
+    objective = _objective_of_axis(result)
+    rows = []
+    for member in [*result.front, *result.baselines]:
+        is_size = objective == "features"
+        amount = member.n_features if is_size else member.objectives[objective]
+        values = [member.scores[part][result.metric] for part in PARTS]
+        low, high = member.difference_interval or (np.nan, np.nan)
+        rows.append((member.name, amount, *values, low, high))
+    frame = pd.DataFrame(rows, columns=["name", "amount", *PARTS, "low", "high"])
+    n_members = len(result.front)
+    members, baselines = frame[:n_members], frame[n_members:]
+    members = members.sort_values("amount", kind="stable")
+    return members, baselines[baselines["name"] != "best single feature"]
+
+
+def _objective_of_axis(result: Result) -> str:
+    """Return the number of features, or else the first objective besides the error."""
+    objectives = [name for name in result.objectives if name != "error"] or ["features"]
+    return "features" if "features" in objectives else objectives[0]
 
 
 def _put_baselines(axes: Axes, baselines: pd.DataFrame) -> None:

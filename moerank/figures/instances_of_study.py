@@ -19,14 +19,6 @@ def instances_figure(view: View) -> Figure:
 
     A note names the solvers without a selection.
     """
-    shares = instances_frame(view)
-    solvers = shares["solver"].unique().tolist()
-    rest = [solver for solver in view.results.solvers if solver not in solvers]
-    return draw_instances(shares, name_solvers("No instance selection", rest))
-
-
-def instances_frame(view: View) -> pd.DataFrame:
-    """Return the ``solver``, ``share`` and ``unit`` of each member of the runs that select instances."""
     rows = [
         (run.solver, member.instances / run.n_instances, f"{run.instances}s")
         for run in view.results
@@ -35,18 +27,17 @@ def instances_frame(view: View) -> pd.DataFrame:
     ]
     if not rows:
         raise NoResultsError(f"no solver of the study of {view.problem_name} selects instances")
-    return pd.DataFrame(rows, columns=["solver", "share", "unit"])
-
-
-def draw_instances(shares: pd.DataFrame, note: str) -> Figure:
-    """Draw a row for each solver: its members that were not trained on all instances, and their quartiles."""
+    shares = pd.DataFrame(rows, columns=["solver", "share", "unit"])
     solvers = shares["solver"].unique().tolist()
+    rest = [solver for solver in view.results.solvers if solver not in solvers]
     figure, axes, y = rows_figure(solvers)
-    selections = shares[shares["share"] < 1.0]
+    selections = shares[shares["share"] < 1.0]  # members that were not trained on all instances
     quantiles = selections.groupby("solver")["share"].quantile([0.25, 0.5, 0.75])
     quartiles = quantiles.unstack().reindex(solvers)
-    rows = y[[solvers.index(solver) for solver in selections["solver"]]]
-    axes.plot(selections["share"], rows, "|", color="0.6", markersize=4, zorder=0, label="member")
+    heights = y[[solvers.index(solver) for solver in selections["solver"]]]
+    axes.plot(
+        selections["share"], heights, "|", color="0.6", markersize=4, zorder=0, label="member"
+    )
     axes.hlines(
         y, quartiles[0.25], quartiles[0.75], color="#0072B2", linewidth=2.0, label="quartiles"
     )
@@ -54,4 +45,5 @@ def draw_instances(shares: pd.DataFrame, note: str) -> Figure:
     units = " or ".join(sorted(shares["unit"].unique()))
     axes.set(xlim=(0.0, None), xlabel=f"Share of the {units}")
     title = f"Share of the {units} that each member was trained on"
+    note = name_solvers("No instance selection", rest)
     return finish_figure(figure, axes, axes.get_ylim()[0], title, note, axes)

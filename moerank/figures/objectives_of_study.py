@@ -10,7 +10,6 @@ from textwrap import fill
 
 import numpy as np
 
-from moerank.arrays import Matrix
 from moerank.figures import View
 from moerank.figures.panels import (
     Curve,
@@ -84,7 +83,7 @@ def _curves(
     curves = {}
     for solver, run in runs.items():
         minimised = front_points(run)[:, columns]
-        points = metric_for_error(minimised, pair)
+        points = np.where(np.array(pair) == "error", 1.0 - minimised, minimised)
         best = points[non_dominated(minimised)]
         dots = {**POINTS, "markevery": 1, "markersize": 2.6, "label": "_members"}
         curves[solver] = [
@@ -103,8 +102,3 @@ def _curves(
 def _lower_initial(title: str) -> str:
     """Return a title with a lower-case initial, unless it is the name of a metric."""
     return title if title[1:2].isupper() else title[0].lower() + title[1:]
-
-
-def metric_for_error(points: Matrix, objectives: Sequence[str]) -> Matrix:
-    """Return points (n, n_objectives) with the metric in place of the error."""
-    return np.where(np.array(objectives) == "error", 1.0 - points, points)

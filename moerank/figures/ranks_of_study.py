@@ -14,7 +14,6 @@ from moerank.figures.style import (
     put_ticks,
     rename_solvers,
 )
-from moerank.statistics import RankTest
 from moerank.studies.searches import SearchStudy
 
 # Largest number of searches in the diagram, those with the best ranks; more names leave no room for the axis.
@@ -30,11 +29,6 @@ def ranks_figure(study: SearchStudy, **options: object) -> Figure:
     An axis of ranks has a line to each name, and bars join groups that do not differ significantly (Demšar, 2006).
     """
     names, test = study.ranks(tested=True)
-    return draw_ranks(names, test)
-
-
-def draw_ranks(names: Sequence[str], test: RankTest) -> Figure:
-    """Draw the first searches of a test, whose `names` are in the order of the ranks."""
     ranks = test.ranks[:MAX_RANKED].tolist()
     groups = rank_groups(ranks, test.critical_difference)
     figure, axes = one_panel(2.0)
