@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from copy import copy
 from inspect import Parameter, cleandoc, signature
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -76,11 +76,27 @@ ENTRY = re.compile(r"^(\w+)(?: : (\S+))?\n((?: .*\n?)+)", re.MULTILINE)
 
 
 def _add(group: typer.Typer, *commands: Callable[..., None]) -> None:
-    """Add functions NAME_command as commands. Their docstrings are the help; each terminal wraps the paragraphs."""
+    """Add functions NAME_command as commands; keyword-only parameters are options, others arguments.
+
+    Their docstrings are the help; each terminal wraps the paragraphs.
+    """
     for command in commands:
         text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples\n--------\n")
         text, _, entries = text.partition("\n\nParameters\n----------\n")
-        _describe(command, f"{options.__doc__}\n{entries}")
+        hints = get_type_hints(command, include_extras=True)
+        parameters = signature(command).parameters
+        for name, placeholder, help_text in ENTRY.findall(f"{options.__doc__}\n{entries}"):
+            if name not in parameters:
+                continue
+            kind, info = hints[name], typer.Argument()
+            if parameters[name].kind is Parameter.KEYWORD_ONLY:
+                info = typer.Option(f"--{name.strip('_').replace('_', '-')}")
+            if get_origin(kind) is Annotated:
+                kind, info = get_args(kind)
+            info = copy(info)
+            info.help = " ".join(help_text.split()).replace(*ESCAPED)
+            info.metavar = placeholder or None
+            command.__annotations__[name] = Annotated[kind, info]
         paragraphs = [paragraph.replace("\n", " ") for paragraph in text.split("\n\n")]
         lines = examples.replace(*ESCAPED).splitlines()
         group.command(
@@ -88,23 +104,6 @@ def _add(group: typer.Typer, *commands: Callable[..., None]) -> None:
             help="\n\n".join(paragraphs),
             epilog="\n\n".join(["Examples:", *lines]) if examples else None,
         )(one_line_errors()(command))
-
-
-def _describe(command: Any, entries: str) -> None:
-    """Describe the parameters of a command: options if they are keyword-only, else arguments."""
-    hints, parameters = get_type_hints(command, include_extras=True), signature(command).parameters
-    for name, placeholder, text in ENTRY.findall(entries):
-        if name not in parameters:
-            continue
-        kind, info = hints[name], typer.Argument()
-        if parameters[name].kind is Parameter.KEYWORD_ONLY:
-            info = typer.Option(f"--{name.strip('_').replace('_', '-')}")
-        if get_origin(kind) is Annotated:
-            kind, info = get_args(kind)
-        info = copy(info)
-        info.help = " ".join(text.split()).replace(*ESCAPED)
-        info.metavar = placeholder or None
-        command.__annotations__[name] = Annotated[kind, info]
 
 
 _add(

@@ -235,7 +235,8 @@ def study_table(results: Results) -> tuple[Table, str]:
     for solver, mean in means.iterrows():
         row = {"solver": str(solver), "features": f"{mean['n_features']:.1f}"}
         for name in results.further_objectives:
-            row[name] = _format_mean(mean[name], errors.loc[solver, name])
+            numbers = mean[name], errors.loc[solver, name]
+            row[name] = " ± ".join(f"{x:.4f}" for x in numbers if not np.isnan(x))
         row[results.metric] = short(mean[f"test {results.metric}"])
         row[against] = "reference" if solver == reference else "no fold in common"
         row[""] = ""
@@ -248,8 +249,3 @@ def study_table(results: Results) -> tuple[Table, str]:
         rows.append(row)
     title = f"{results.problems[0]}: test {results.metric}, means over seeds, then folds"
     return text_table(title, rows), comparison.sentence
-
-
-def _format_mean(mean: float, error: float) -> str:
-    """Return a mean, with its standard error if there is one; an empty text if there is no mean."""
-    return " ± ".join(f"{number:.4f}" for number in (mean, error) if not np.isnan(number))

@@ -4,7 +4,7 @@ The percentage of the runs that select a feature. Below each solver are the mean
 runs and, in brackets, the index corrected for chance.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from textwrap import fill
 
 import numpy as np
@@ -67,20 +67,15 @@ def frequency_figure(view: View) -> Figure:
             [solver for solver in folds_of_solver if solver not in selecting],
         ),
     )
-    return draw_frequency(frequency_frame(runs), map(_stability_text, runs.values()), notes)
-
-
-def frequency_frame(runs: Mapping[str, Results]) -> pd.DataFrame:
-    """Return the share of the runs of each solver that select a feature; a row for each of the most frequent ones."""
-    names = next(iter(runs.values()))[0].feature_names
-    features = np.arange(len(names))
+    names = view.results[0].feature_names
     shares = pd.DataFrame(index=names)
     for solver, results in runs.items():
-        selections = [np.isin(features, run.best.features) for run in results]
+        selections = [np.isin(np.arange(len(names)), run.best.features) for run in results]
         shares[solver] = np.mean(selections, axis=0)
     order = np.argsort(-shares.to_numpy().sum(axis=1), kind="stable")
     n_used = int(shares.any(axis=1).sum())
-    return shares.iloc[order[: min(n_used, MAX_FEATURES)]]
+    frequent = shares.iloc[order[: min(n_used, MAX_FEATURES)]]
+    return draw_frequency(frequent, map(_stability_text, runs.values()), notes)
 
 
 def _stability_text(results: Results) -> str:

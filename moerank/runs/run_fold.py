@@ -490,7 +490,12 @@ def measured_baselines(
     if solver != problem.backend.name:
         ranker = rankers.with_features(measure.backend).fit(train)
         members.append(measure.fitted(ALL_FEATURES, ranker))
-    members.append(_best_single_feature(measure))
+    values = single_feature_values(train, measure.metrics[0])
+    downwards, feature = divmod(int(values.argmax()), values.shape[1])
+    coef = np.zeros((1, values.shape[1]))
+    coef[0, feature] = -1.0 if downwards else 1.0
+    single_ranker = rankers.LinearPopulation(coef)
+    members += measure.measured("best single feature", single_ranker, coef != 0)
     if solver != "lambdamart" and problem.comparison.trees:
         tuning, n_trees = problem.metric.for_tuning(), problem.comparison.trees
         trees = tree_baseline(train, validation, tuning, n_trees)
@@ -498,16 +503,6 @@ def measured_baselines(
         members.append(member.model_copy(update={"trees": None}))  # they take megabytes
     report("baselines", 1.0, "measured")
     return members
-
-
-def _best_single_feature(measure: Measure) -> Member:
-    """Rank by each feature, ascending and descending, and return the best such ranker on the training part."""
-    values = single_feature_values(measure.parts["train"], measure.metrics[0])
-    downwards, feature = divmod(int(values.argmax()), values.shape[1])
-    coef = np.zeros((1, values.shape[1]))
-    coef[0, feature] = -1.0 if downwards else 1.0
-    ranker = rankers.LinearPopulation(coef)
-    return measure.measured("best single feature", ranker, coef != 0)[0]
 
 
 def measured_front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], int]:

@@ -86,8 +86,12 @@ def run_folds(
             if not all((folder / name).exists() for name in FILES):
                 write_result(result, folder)
         else:
-            if not resume:
-                _start_anew(folder, say)
+            for memo in () if resume else unfinished(folder):
+                say(
+                    f"starting anew and removing {memo} of an interrupted run "
+                    "(to continue a run, use --resume)"
+                )
+                memo.unlink(missing_ok=True)
             with progress() as report:
                 result = run_fold(
                     problem,
@@ -125,16 +129,6 @@ def _is_outdated(result: Result, folder: Path, files: Iterable[Path]) -> bool:
     """Return whether a finished run is older than its files, or by another version of moerank."""
     date = (folder / RESULT).stat().st_mtime
     return result.versions["moerank"] != VERSION or any(last_change(file) > date for file in files)
-
-
-def _start_anew(folder: Path, say: Callable[[str], object]) -> None:
-    """Remove the memos of an interrupted run."""
-    for memo in unfinished(folder):
-        say(
-            f"starting anew and removing {memo} of an interrupted run "
-            "(to continue a run, use --resume)"
-        )
-        memo.unlink(missing_ok=True)
 
 
 def _finished(folder: Path, settings: Json) -> Result | None:

@@ -268,7 +268,13 @@ class _Parser:
         if self.counts_file is None:
             faults += self._begin_queries(text, rows)
         if faults:
-            self._refuse(text[:end], *min(faults))
+            at, reason = min(faults)
+            begin = max(text.rfind(b"\n", 0, at), text.rfind(b"\r", 0, at)) + 1
+            line = re.split(rb"[\r\n]", text[begin:end], maxsplit=1)[0]
+            where = f"{self.path}, line {self._n_lines + _line_ends(text[:begin]) + 1}"
+            raise ValueError(
+                f"{where}: {reason or self._fault(line)}: {read.shortened(line, 100)!r}"
+            )
         ids = [_DOCUMENT.match(text, begin) for begin in rows[:, 3].tolist() if begin >= 0]
         self._documents += [match[1] for match in ids if match and match[1]]
         values += 0  # −0 becomes 0
@@ -354,13 +360,6 @@ class _Parser:
             columns = hard[:, 3] < values.shape[1]
             values[hard[columns, 2], hard[columns, 3]] = numbers[columns]
         return [(begin, "") for begin in hard[~is_value, 0][:1].tolist()]
-
-    def _refuse(self, text: bytes, at: int, reason: str) -> None:
-        """Raise the error of the line at an index of the text."""
-        begin = max(text.rfind(b"\n", 0, at), text.rfind(b"\r", 0, at)) + 1
-        line = re.split(rb"[\r\n]", text[begin:], maxsplit=1)[0]
-        where = f"{self.path}, line {self._n_lines + _line_ends(text[:begin]) + 1}"
-        raise ValueError(f"{where}: {reason or self._fault(line)}: {read.shortened(line, 100)!r}")
 
     def _fault(self, line: bytes) -> str:
         """Return what is wrong with the form of a document."""
