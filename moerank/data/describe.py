@@ -276,7 +276,7 @@ def label_correlations(data: RankingData) -> Vector:
         products += product(centred, labels[rows])
         length += (centred * centred).sum(axis=1)
     norm = np.where(length > 0.0, np.sqrt(length), 1.0)
-    return np.asarray(np.abs(products) / norm / np.sqrt(float((labels * labels).sum())))
+    return np.abs(products) / norm / np.sqrt(float((labels * labels).sum()))
 
 
 def _centred_blocks(X: Matrix) -> Iterator[tuple[slice, Matrix]]:

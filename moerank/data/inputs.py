@@ -212,7 +212,7 @@ def extreme_columns(X: Array) -> Mask:
         n_large += (size > largest * 1e-6).sum(axis=0)
         n_values += (size > 0).sum(axis=0)
     n_values[n_values > 0.01 * len(X)] = len(X)
-    return np.asarray((largest > LARGEST_VALUE) | ((n_large > 0) & (n_large <= 0.01 * n_values)))
+    return (largest > LARGEST_VALUE) | ((n_large > 0) & (n_large <= 0.01 * n_values))
 
 
 def checked_values(values: Any) -> tuple[float, ...]:

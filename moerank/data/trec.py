@@ -117,7 +117,7 @@ class Run:
 
     def per_query(self, metric: "Metric") -> Vector:
         """Return the value of each query, shape (n_queries,), as `Metric.per_query` does: 0 for one without a rank."""
-        return np.asarray(metric.values(self.data, self.scores[:, None])[:, 0])
+        return metric.values(self.data, self.scores[:, None])[:, 0]
 
     def score(self, metric: "Metric") -> float:
         """Return the mean over all queries, those that the run lacks included."""

@@ -182,7 +182,7 @@ class ArrayEvaluator(Evaluator):
     ) -> Matrix:
         """Return F, G and H side by side."""
         if _are_packed(X, problem):
-            return np.asarray(problem.objectives_of(X, digests))
+            return problem.objectives_of(X, digests)
         return np.column_stack(
             problem.evaluate(X, return_values_of=list("FGH"), algorithm=algorithm, digests=digests)
         )

@@ -318,9 +318,7 @@ class Loss(Objective):
                 'the objective "loss" needs the backend RankRLS with loss="pair" and target="unit"'
             )
         moments = PairMoments.of(candidates.data)
-        return np.asarray(
-            1.0 - 2.0 * W @ moments.unit + ((W @ moments.gram + ridge[0] * W) * W).sum(axis=1)
-        )
+        return 1.0 - 2.0 * W @ moments.unit + ((W @ moments.gram + ridge[0] * W) * W).sum(axis=1)
 
     def bounds(self, data: RankingData, n_var: int) -> Bounds:
         """Return 0 and the loss of weights that are all 0."""

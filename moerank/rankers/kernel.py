@@ -340,4 +340,4 @@ class KernelRankSVM(KernelRanker):
         return minimum._replace(x=minimum.x[0])
 
     def _image(self, X: Matrix) -> Matrix:
-        return np.asarray(rbf_kernel(X, self.documents_, self.gamma))
+        return rbf_kernel(X, self.documents_, self.gamma)

@@ -178,4 +178,4 @@ def nested_masks(order: Integers, n_features: int, sizes: Integers | None = None
     check_room(f"{len(sizes):,} rankers of {n_features:,} features", 8 * len(sizes) * n_features)
     rank = np.full(n_features, n_features)
     rank[order] = np.arange(len(order))
-    return np.asarray(rank[None, :] < sizes[:, None])
+    return rank[None, :] < sizes[:, None]

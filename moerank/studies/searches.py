@@ -120,7 +120,7 @@ class SearchRun(Stored):
         """Return the front after so many evaluations or trained rankers, shape (n_members, n_objectives)."""
         rows = np.array(self.entered or np.empty((0, 2 * len(COUNTS))))  # nothing was feasible
         points = rows[rows[:, COUNTS.index(count)] <= limit, len(COUNTS) :]
-        return np.asarray(points[moocore.is_nondominated(points)]) if len(points) else points
+        return points[moocore.is_nondominated(points)] if len(points) else points
 
 
 class TimedArchive(Archive):
