@@ -391,136 +391,116 @@ PROPOSALS = (
 )
 """Solvers whose orders of the features propose sets to the rankers that serve."""
 
-BREIMAN = ("Breiman: Random forests. Machine Learning", 2001)
+BREIMAN = "Breiman: Random forests. Machine Learning, 2001"
 CAO = (
-    "Cao, Qin, Liu, Tsai, Li: Learning to rank: from pairwise approach to listwise approach. ICML",
-    2007,
+    "Cao, Qin, Liu, Tsai, Li: Learning to rank: from pairwise approach to listwise approach. "
+    "ICML, 2007"
 )
 CHAPELLE = (
-    "Chapelle, Keerthi: Efficient algorithms for ranking with SVMs. Information Retrieval",
-    2010,
+    "Chapelle, Keerthi: Efficient algorithms for ranking with SVMs. Information Retrieval, 2010"
 )
 CHEN = (
-    "Chen, Li, Dou, Liang, Lv: Ranking SVM with kernel approximation. Comput. Intell. Neurosci.",
-    2017,
+    "Chen, Li, Dou, Liang, Lv: Ranking SVM with kernel approximation. Comput. Intell. "
+    "Neurosci., 2017"
 )
-CHENG = ("Cheng, Guo, Zhang: MOFSRank. Complexity", 2018)
+CHENG = "Cheng, Guo, Zhang: MOFSRank. Complexity, 2018"
 DANG = (
-    "Dang, Croft: Feature selection for document ranking. "
-    "SIGIR workshop on feature generation and selection",
-    2010,
+    "Dang, Croft: Feature selection for document ranking. SIGIR workshop on feature generation "
+    "and selection, 2010"
 )
 FREUND = (
-    "Freund, Iyer, Schapire, Singer: An efficient boosting algorithm for combining preferences. "
-    "JMLR",
-    2003,
+    "Freund, Iyer, Schapire, Singer: An efficient boosting algorithm for combining "
+    "preferences. JMLR, 2003"
 )
 FRIEDMAN = (
-    "Friedman: Greedy function approximation: a gradient boosting machine. Annals of Statistics",
-    2001,
+    "Friedman: Greedy function approximation: a gradient boosting machine. Annals of "
+    "Statistics, 2001"
 )
-FURNIVAL = ("Furnival, Wilson: Regressions by leaps and bounds. Technometrics", 1974)
+FURNIVAL = "Furnival, Wilson: Regressions by leaps and bounds. Technometrics, 1974"
 GANJISAFFAR = (
-    "Ganjisaffar, Caruana, Lopes: Bagging gradient-boosted trees for ranking models. SIGIR",
-    2011,
+    "Ganjisaffar, Caruana, Lopes: Bagging gradient-boosted trees for ranking models. SIGIR, 2011"
 )
-GENG = ("Geng, Liu, Qin, Li: Feature selection for ranking. SIGIR", 2007)
-GIGLI = (
-    "Gigli, Lucchese, Nardini, Perego: Fast feature selection for learning to rank. ICTIR",
-    2016,
-)
+GENG = "Geng, Liu, Qin, Li: Feature selection for ranking. SIGIR, 2007"
+GIGLI = "Gigli, Lucchese, Nardini, Perego: Fast feature selection for learning to rank. ICTIR, 2016"
 GUPTA = (
-    "Gupta, Rosso: Expected divergence based feature selection for learning to rank. COLING",
-    2012,
+    "Gupta, Rosso: Expected divergence based feature selection for learning to rank. COLING, 2012"
 )
 GUYON = (
-    "Guyon, Weston, Barnhill, Vapnik: Gene selection for cancer classification. Machine Learning",
-    2002,
+    "Guyon, Weston, Barnhill, Vapnik: Gene selection for cancer classification. Machine "
+    "Learning, 2002"
 )
 JIAO_MFFS = (
     "Jiao et al.: Benefiting from single-objective feature selection: a multiform approach. "
-    "IEEE TCyb",
-    2023,
+    "IEEE TCyb, 2023"
 )
 JIAO_PRDH = (
-    "Jiao et al.: Multiobjective feature selection via reformulation and duplication. IEEE TEVC",
-    2024,
+    "Jiao et al.: Multiobjective feature selection via reformulation and duplication. IEEE "
+    "TEVC, 2024"
 )
-JOACHIMS = ("Joachims: Training linear SVMs in linear time. KDD", 2006)
+JOACHIMS = "Joachims: Training linear SVMs in linear time. KDD, 2006"
 KUO = (
-    "Kuo, Lee, Lin: Large-scale kernel RankSVM. SIAM International Conference on Data Mining",
-    2014,
+    "Kuo, Lee, Lin: Large-scale kernel RankSVM. SIAM International Conference on Data Mining, 2014"
 )
 LAI_FENCHEL = (
-    "Lai et al.: Sparse learning-to-rank via an efficient primal-dual algorithm. IEEE TC",
-    2013,
+    "Lai et al.: Sparse learning-to-rank via an efficient primal-dual algorithm. IEEE TC, 2013"
 )
-LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
+LAI_FSM = "Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems, 2013"
 LAPORTE = (
-    "Laporte et al.: Nonconvex regularizations for feature selection in ranking. IEEE TNNLS",
-    2014,
+    "Laporte et al.: Nonconvex regularizations for feature selection in ranking. IEEE TNNLS, 2014"
 )
-LEE = ("Lee, Lin: Large-scale linear RankSVM. Neural Computation", 2014)
-LUCCHESE = (
-    "Lucchese et al.: ILMART: interpretable ranking with constrained LambdaMART. SIGIR",
-    2022,
-)
+LEE = "Lee, Lin: Large-scale linear RankSVM. Neural Computation, 2014"
+LUCCHESE = "Lucchese et al.: ILMART: interpretable ranking with constrained LambdaMART. SIGIR, 2022"
 LUNDBERG = (
-    "Lundberg et al.: From local explanations to global understanding. Nature Machine Intelligence",
-    2020,
+    "Lundberg et al.: From local explanations to global understanding. Nature Machine "
+    "Intelligence, 2020"
 )
 PAHIKKALA = (
     "Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. "
-    "Mach. Learn.",
-    2009,
+    "Mach. Learn., 2009"
 )
 PAHIKKALA_GREEDY = (
-    "Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature generation and selection",
-    2010,
+    "Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature generation and selection, 2010"
 )
-PETER = ("Peter, Diego, Hamprecht, Nadler: Cost efficient gradient boosting. NIPS", 2017)
-SCULLEY = ("Sculley: Combined regression and ranking. KDD", 2010)
+PETER = "Peter, Diego, Hamprecht, Nadler: Cost efficient gradient boosting. NIPS, 2017"
+SCULLEY = "Sculley: Combined regression and ranking. KDD, 2010"
 TIAN = (
-    "Tian, Zhang, Wang, Jin: Large-scale sparse multiobjective optimization problems. IEEE TEVC",
-    2020,
+    "Tian, Zhang, Wang, Jin: Large-scale sparse multiobjective optimization problems. IEEE "
+    "TEVC, 2020"
 )
-TSAI = ("Tsai, Liu, Qin, Chen, Ma: FRank: a ranking method with fidelity loss. SIGIR", 2007)
+TSAI = "Tsai, Liu, Qin, Chen, Ma: FRank: a ranking method with fidelity loss. SIGIR, 2007"
 WU = (
-    "Wu, Burges, Svore, Gao: Adapting boosting for information retrieval measures. "
-    "Information Retrieval",
-    2010,
+    "Wu, Burges, Svore, Gao: Adapting boosting for information retrieval measures. Information "
+    "Retrieval, 2010"
 )
-XU = ("Xu, Li: AdaRank: a boosting algorithm for information retrieval. SIGIR", 2007)
+XU = "Xu, Li: AdaRank: a boosting algorithm for information retrieval. SIGIR, 2007"
 XU_DAEA = (
-    "Xu, Xue, Zhang: A duplication analysis-based EA for biobjective feature selection. IEEE TEVC",
-    2021,
+    "Xu, Xue, Zhang: A duplication analysis-based EA for biobjective feature selection. IEEE "
+    "TEVC, 2021"
 )
 YUE = (
-    "Yue, Finley, Radlinski, Joachims: A support vector method for optimizing average precision. "
-    "SIGIR",
-    2007,
+    "Yue, Finley, Radlinski, Joachims: A support vector method for optimizing average "
+    "precision. SIGIR, 2007"
 )
 
 
-def _row(
-    name: str, family: Family, published: tuple[str, int], source: str, **columns: Any
-) -> SolverEntry:
-    return SolverEntry(name, family, *published, source, **columns)
+def _row(name: str, family: Family, published: str, source: str, **columns: Any) -> SolverEntry:
+    paper, _, year = published.rpartition(", ")
+    return SolverEntry(name, family, paper, int(year), source, **columns)
 
 
-def _ranker(name: str, published: tuple[str, int], kind: str, **row: Any) -> SolverEntry:
+def _ranker(name: str, published: str, kind: str, **row: Any) -> SolverEntry:
     return _row(name, "ranker", published, f"rankers.{kind}", selects=False, **row)
 
 
-def _by_trees(
-    name: str, family: Family, published: tuple[str, int], kind: str, **row: Any
-) -> SolverEntry:
+def _by_trees(name: str, family: Family, published: str, kind: str, **row: Any) -> SolverEntry:
     return _row(name, family, published, f"selectors.tree_filters:{kind}", linear=False, **row)
 
 
 def _mofs_rank(
-    name: str, published: tuple[str, int] = CHENG, *, fixed: Parameters, **row: Any
+    name: str, published: str = CHENG, *, fixed: Parameters | None = None, **row: Any
 ) -> SolverEntry:
+    if fixed is None:
+        fixed = {"algorithm": name.partition("-")[2]}
     return _row(
         name, "evolutionary", published, "mofsrank:MOFSRank", needs=("seed",), fixed=fixed, **row
     )
@@ -557,15 +537,15 @@ _OWN = (
     _mofs_rank("mofsrank", fixed={}),
     _mofs_rank("mofsrank-paper", fixed=_PAPER),
     *(
-        _mofs_rank(f"mofsrank-{name}", fixed={"algorithm": name})
+        _mofs_rank(f"mofsrank-{name}")
         for name in ("nsga3", "spea2", "agemoea2", "smsemoa", "rvea", "moead")
     ),
-    _mofs_rank("mofsrank-staircase", fixed={"algorithm": "staircase"}, recommended=True),
+    _mofs_rank("mofsrank-staircase", recommended=True),
     _mofs_rank("mofsrank-additive", linear=False, fixed=_ADDITIVE),
-    _mofs_rank("mofsrank-sparseea", TIAN, fixed={"algorithm": "sparseea"}),
-    _mofs_rank("mofsrank-daea", XU_DAEA, fixed={"algorithm": "daea"}),
-    _mofs_rank("mofsrank-prdh", JIAO_PRDH, fixed={"algorithm": "prdh"}),
-    _mofs_rank("mofsrank-mffs", JIAO_MFFS, fixed={"algorithm": "mffs"}),
+    _mofs_rank("mofsrank-sparseea", TIAN),
+    _mofs_rank("mofsrank-daea", XU_DAEA),
+    _mofs_rank("mofsrank-prdh", JIAO_PRDH),
+    _mofs_rank("mofsrank-mffs", JIAO_MFFS),
     _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy:GreedyRankRLS"),
     _row(
         "greedy-additive",
@@ -591,26 +571,15 @@ _OWN = (
     _row("fsmrank", "embedded", LAI_FSM, "rankers:FSMRank", backend=True),
     _row("fsmrank-subgradient", "embedded", LAI_FSM, "selectors.sparse_rankers:FSMRankSubgradient"),
     _row("fenchelrank", "embedded", LAI_FENCHEL, "selectors.sparse_rankers:FenchelRank"),
-    _row(
-        "nonconvex-lp",
-        "embedded",
-        LAPORTE,
-        "selectors.sparse_rankers:NonconvexRanker",
-        fixed={"penalty": "lp"},
-    ),
-    _row(
-        "nonconvex-log",
-        "embedded",
-        LAPORTE,
-        "selectors.sparse_rankers:NonconvexRanker",
-        fixed={"penalty": "log"},
-    ),
-    _row(
-        "nonconvex-mcp",
-        "embedded",
-        LAPORTE,
-        "selectors.sparse_rankers:NonconvexRanker",
-        fixed={"penalty": "mcp"},
+    *(
+        _row(
+            f"nonconvex-{penalty}",
+            "embedded",
+            LAPORTE,
+            "selectors.sparse_rankers:NonconvexRanker",
+            fixed={"penalty": penalty},
+        )
+        for penalty in ("lp", "log", "mcp")
     ),
     _by_trees("lambdamart-gain", "embedded", FRIEDMAN, "LambdaMARTGain"),
     _by_trees("lambdamart-shap", "embedded", LUNDBERG, "LambdaMARTSHAP"),
