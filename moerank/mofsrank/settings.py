@@ -7,8 +7,21 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
-import pydantic
 from numpy.typing import ArrayLike
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 from pydantic.json_schema import SkipJsonSchema
 from pymoo.core.termination import Termination
 from pymoo.termination import get_termination
@@ -50,39 +63,39 @@ def _read_features(features: Any) -> tuple[Any, ...]:
 # Features by their columns, counted from 0, or by their names.
 Features: TypeAlias = Annotated[
     tuple[Any, ...],
-    pydantic.BeforeValidator(_read_features, json_schema_input_type=tuple[int | str, ...]),
+    BeforeValidator(_read_features, json_schema_input_type=tuple[int | str, ...]),
 ]
 
 
-def at_least(minimum: int, maximum: int | None = None) -> pydantic.BeforeValidator:
+def at_least(minimum: int, maximum: int | None = None) -> BeforeValidator:
     """Return a validator of integers from `minimum` to `maximum`, which refuses "5", 5.0 and true."""
 
-    def check(value: Any, info: pydantic.ValidationInfo) -> int:
+    def check(value: Any, info: ValidationInfo) -> int:
         require_integer(str(info.field_name), value, minimum, maximum)
         return int(value)
 
     # The JSON schema, from which the reference of the keys is made, takes the range from this type.
-    return pydantic.BeforeValidator(
-        check, json_schema_input_type=Annotated[int, pydantic.Field(ge=minimum, le=maximum)]
+    return BeforeValidator(
+        check, json_schema_input_type=Annotated[int, Field(ge=minimum, le=maximum)]
     )
 
 
-def _read_switch(value: object, info: pydantic.ValidationInfo) -> object:
+def _read_switch(value: object, info: ValidationInfo) -> object:
     require_switch(str(info.field_name), value)
     return value
 
 
-Switch: TypeAlias = Annotated[bool, pydantic.BeforeValidator(_read_switch)]
+Switch: TypeAlias = Annotated[bool, BeforeValidator(_read_switch)]
 
 
-def _checked_by(check: Callable[[Any], object], shown_as: object) -> pydantic.BeforeValidator:
+def _checked_by(check: Callable[[Any], object], shown_as: object) -> BeforeValidator:
     """Return a validator that calls `check` for its ValueError; the JSON schema shows the type `shown_as`."""
 
     def validate(value: object) -> object:
         check(value)
         return value
 
-    return pydantic.BeforeValidator(validate, json_schema_input_type=shown_as)
+    return BeforeValidator(validate, json_schema_input_type=shown_as)
 
 
 # The attributes of pymoo's terminations that hold a number of generations, of evaluations, or of seconds.
@@ -117,25 +130,25 @@ def _check_algorithm(algorithm: object) -> None:
         check_choice(ALGORITHMS, algorithm=str(algorithm).partition("[")[0])
 
 
-AsJson = pydantic.PlainSerializer(lambda value: identify(value, "a setting"), when_used="json")
+AsJson = PlainSerializer(lambda value: identify(value, "a setting"), when_used="json")
 
 
 @contextmanager
 def pydantic_errors_as_value_errors(
-    describe: Callable[[pydantic.ValidationError], str],
+    describe: Callable[[ValidationError], str],
 ) -> Iterator[None]:
     """Turn an error of pydantic into a ValueError that describes it."""
     try:
         yield
-    except pydantic.ValidationError as error:
+    except ValidationError as error:
         raise ValueError(describe(error)) from None
 
 
-class Section(pydantic.BaseModel):
+class Section(BaseModel):
     """A table of settings: unknown keys are errors."""
 
     # Schemas are built at first use; building them takes a tenth of the time to import this package.
-    model_config = pydantic.ConfigDict(
+    model_config = ConfigDict(
         extra="forbid",
         frozen=True,
         allow_inf_nan=False,
@@ -150,7 +163,7 @@ class LimitsSection(Section):
     include: Features = ()
     exclude: Features = ()
     max_features: Annotated[int, at_least(1)] | None = None
-    max_cost: Annotated[float, pydantic.Field(ge=0)] | None = None
+    max_cost: Annotated[float, Field(ge=0)] | None = None
 
     @property
     def given(self) -> Parameters:
@@ -195,11 +208,9 @@ class Limits(LimitsSection):
     Limits(include=('bm25',), max_features=10)
     """
 
-    costs: FeatureCosts | Mapping[Any, float] | ArrayLike | None = pydantic.Field(
-        default=None, exclude=True
-    )
-    groups: Mapping[Any, Any] | ArrayLike | None = pydantic.Field(default=None, exclude=True)
-    group_costs: Mapping[Any, float] | None = pydantic.Field(default=None, exclude=True)
+    costs: FeatureCosts | Mapping[Any, float] | ArrayLike | None = Field(default=None, exclude=True)
+    groups: Mapping[Any, Any] | ArrayLike | None = Field(default=None, exclude=True)
+    group_costs: Mapping[Any, float] | None = Field(default=None, exclude=True)
 
     def __init__(self, **limits: Any) -> None:
         with pydantic_errors_as_value_errors(_sentence):
@@ -209,8 +220,8 @@ class Limits(LimitsSection):
         return list(given_settings(self).items())
 
 
-Probability = Annotated[float, pydantic.Field(ge=0, le=1)]
-ShareOfOnes = Annotated[float, pydantic.Field(gt=0, le=1)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+ShareOfOnes = Annotated[float, Field(gt=0, le=1)]
 
 
 class StageSettings(Section):
@@ -247,8 +258,8 @@ class StageSettings(Section):
     repair: bool = True
     initial: SkipJsonSchema[Annotated[object, AsJson]] = None
 
-    @pydantic.model_serializer(mode="wrap")
-    def _without_none(self, serialise: pydantic.SerializerFunctionWrapHandler) -> dict[str, object]:
+    @model_serializer(mode="wrap")
+    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, object]:
         return {name: value for name, value in serialise(self).items() if value is not None}
 
 
@@ -336,7 +347,7 @@ class SearchSettings(Section):
         tuple[Any, ...], _checked_by(read_objectives, tuple[str, ...]), AsJson
     ] = FRONT
     final: Final = "auto"
-    margin: Annotated[float, pydantic.Field(gt=0, le=1)] = MARGIN
+    margin: Annotated[float, Field(gt=0, le=1)] = MARGIN
 
 
 SEARCH_DEFAULTS = SearchSettings()
@@ -374,14 +385,12 @@ class Settings(SearchSettings):
     adaptive_mutation: Switch
     tune: Switch
     random_state: Annotated[int, at_least(0)]
-    workers: Annotated[int, at_least(1), pydantic.AfterValidator(cap_workers)] = pydantic.Field(
-        exclude=True
-    )
-    client: Any = pydantic.Field(default=None, exclude=True)
-    memo: str | Path | None = pydantic.Field(exclude=True)
-    resume: Switch = pydantic.Field(exclude=True)
-    progress: SearchProgress | None = pydantic.Field(exclude=True)
-    verbose: Switch = pydantic.Field(exclude=True)
+    workers: Annotated[int, at_least(1), AfterValidator(cap_workers)] = Field(exclude=True)
+    client: Any = Field(default=None, exclude=True)
+    memo: str | Path | None = Field(exclude=True)
+    resume: Switch = Field(exclude=True)
+    progress: SearchProgress | None = Field(exclude=True)
+    verbose: Switch = Field(exclude=True)
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
@@ -399,9 +408,9 @@ class Settings(SearchSettings):
         with pydantic_errors_as_value_errors(_sentence):
             return cls.model_validate(settings)
 
-    @pydantic.field_validator(*STAGES, mode="before")
+    @field_validator(*STAGES, mode="before")
     @classmethod
-    def _read_stage(cls, value: object, info: pydantic.ValidationInfo) -> object:
+    def _read_stage(cls, value: object, info: ValidationInfo) -> object:
         if isinstance(value, Mapping | StageSettings):
             return value
         _read_switch(value, info)
@@ -409,7 +418,7 @@ class Settings(SearchSettings):
             raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
         return {} if value else None
 
-    @pydantic.model_validator(mode="after")
+    @model_validator(mode="after")
     def _fit_together(self) -> Self:
         if is_sparse(self.algorithm):
             make_algorithm(
@@ -431,7 +440,7 @@ class Settings(SearchSettings):
         return {name: identify(value, name) for name, value in settings.items()}
 
 
-def _sentence(error: pydantic.ValidationError) -> str:
+def _sentence(error: ValidationError) -> str:
     """Describe the first wrong argument, with its stage."""
     mistake = error.errors()[0]
     name, *keys = map(str, mistake["loc"] or ("",))
