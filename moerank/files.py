@@ -173,7 +173,7 @@ def _finite(digits: str) -> float:
 
 
 def _keys_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    values: dict[str, object] = {}
+    values = {}
     for key, value in pairs:
         if key in values:
             raise ValueError(f"the key {key!r} is given twice")

@@ -132,7 +132,7 @@ def _identify_code(value: Any, where: str) -> Any:
 def _source_digests(value: Any) -> dict[str, str]:
     """Return digests of the user's source texts that a function or class reaches through the names in them."""
     home = inspect.getmodule(value)
-    digests: dict[str, str] = {}
+    digests = {}
     waiting = {value.__qualname__: value}
     while waiting:
         name, code = waiting.popitem()

@@ -331,7 +331,7 @@ def read_solver(text: str) -> tuple[str, Parameters]:
         raise ValueError(
             f"solver {text!r}: write NAME or NAME[key=value,…], as in fsmrank[lambda1=0.1]"
         )
-    parameters: Parameters = {}
+    parameters = {}
     for part in split(match[2] or ""):
         key, equals, value = map(str.strip, part.partition("="))
         if not equals or not key:

@@ -309,7 +309,7 @@ def load_digits_fold(
 def _draw_documents(draws: Draws, digits: Integers, query: int, n_documents: int) -> Integers:
     while True:
         images = draws.order(len(digits))
-        documents: Integers = images[images != query][:n_documents]
+        documents = images[images != query][:n_documents]
         if len(np.unique(digits[documents] == digits[query])) == 2:
             return documents
 

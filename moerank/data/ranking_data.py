@@ -14,7 +14,7 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moerank.arrays import Array, Floats, Integers, Mask, Matrix, Vector
+from moerank.arrays import Array, Floats, Integers, Mask, Matrix
 from moerank.checks import check_choice, check_room
 from moerank.data import inputs
 from moerank.data.costs import FeatureCosts
@@ -430,7 +430,7 @@ class RankingData:
         """Return the queries of both data sets, numbered anew; the other has the same features, scaled alike."""
         parts = (self, other)
         sizes = np.concatenate([np.diff(part.offsets) for part in parts])
-        weights: dict[str, Vector | None] = {}
+        weights = {}
         for name in ("query_weights", "document_weights"):
             values = [getattr(part, name) for part in parts]
             has_all = all(value is not None for value in values)

@@ -128,7 +128,7 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
     def _children(self) -> tuple[Array, list[bytes]] | None:
         """Return a batch of new strings with their digests, or None if mating gives none."""
         seen, digests = set(self._digests), list[bytes]()
-        parts: list[Array] = []
+        parts = []
         for _ in range(self.mating.n_max_iterations):
             n_missing = self.n_offsprings - len(digests)
             n_matings = -(-n_missing // 2)

@@ -61,7 +61,7 @@ class Records:
         content = {"format": MEMO_FORMAT, "versions": versions, "configuration": configuration}
         header = json.dumps(content, sort_keys=True).encode() + b"\n"
         self._key = blake2b(header).digest()
-        records: list[Record] = []
+        records = []
         end = 0
         if self.path.exists():
             with open_regular(self.path) as file:
@@ -320,7 +320,7 @@ class Memo(Records, ArrayEvaluator):
         """Return the values in the file."""
         self.n_eval, self.elapsed = 0, 0.0
         self.seen.clear()
-        search: Json = {
+        search = {
             "variables": problem.n_var,
             "objectives, inequalities, equalities": _sizes(problem),
         }

@@ -298,7 +298,7 @@ def _distinct(n: int, counts: Integers, random_state: Generator) -> tuple[Intege
         draws = [random_state.choice(n, k, replace=False, shuffle=False) for k in counts]
         return rows, np.concatenate(draws)
     bounds = np.arange(len(rows)) + np.repeat(n - np.cumsum(counts), counts)
-    integers: Integers = random_state.integers(bounds, endpoint=True)
+    integers = random_state.integers(bounds, endpoint=True)
     while True:
         order = np.lexsort((integers, rows))
         before, behind = order[:-1], order[1:]

@@ -161,7 +161,7 @@ class Staircase(BitSearch):
             if self.aside is None:
                 return self._restart()
             self._unite()
-        rows: list[Mask] = []
+        rows = []
         self.made_by = {}
         for attempt in range(TRIES):
             operators = self._operators(self.pop_size)

@@ -99,7 +99,7 @@ def _feature_set(ranker: Deployable) -> list[Node]:
 def _field_value(ranker: Deployable, name: str, field: str) -> Node:
     """Return the query whose score is the value of a field, with a default for documents without a value."""
     if ranker.engine_missing >= 0:
-        value: Node = {
+        value = {
             "field": field,
             "missing": to_single(ranker.engine_missing, "the number for missing values"),
         }

@@ -7,7 +7,6 @@ from moerank.exports.deployable import (
     Deployable,
     Deployment,
     LinearDeployable,
-    Node,
     TreesDeployable,
     json_bytes,
 )
@@ -29,9 +28,9 @@ TREES_RULE = (
 
 def plain_json(ranker: Deployable, path: Path) -> Deployment:
     """Return a model with the rule that computes its scores."""
-    values: Node = {"format": JSON_FORMAT, "moerank": VERSION, "name": ranker.name}
+    values = {"format": JSON_FORMAT, "moerank": VERSION, "name": ranker.name}
     if isinstance(ranker, LinearDeployable):
-        features: list[Node] = [term._asdict() for term in ranker.terms]
+        features = [term._asdict() for term in ranker.terms]
         values |= {"kind": "linear", "score": SUM_RULE}
     else:
         features = [{"name": name} for name in ranker.names]

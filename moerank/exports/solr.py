@@ -52,7 +52,7 @@ def solr(ranker: Deployable, path: Path) -> Deployment:
     """
     store = path.with_name(f"{path.stem}-features{path.suffix}")
     form = _linear(ranker) if isinstance(ranker, LinearDeployable) else _trees(ranker)
-    model: Node = {"store": ranker.name, "name": ranker.name, **form}
+    model = {"store": ranker.name, "name": ranker.name, **form}
     content = json_bytes(model, compact=isinstance(ranker, TreesDeployable))
     files = {store: json_bytes(_store(ranker)), path: content}
     return Deployment(files, _next_step(ranker, store, path))

@@ -260,7 +260,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
 
     def __sklearn_clone__(self) -> Self:
         """Return an unfitted copy; it shares a Dask client, which cannot be copied."""
-        fresh: Self = super(MOFSRank, copy(self)).__sklearn_clone__()
+        fresh = super(MOFSRank, copy(self)).__sklearn_clone__()
         fresh.workers = self.workers
         return fresh
 

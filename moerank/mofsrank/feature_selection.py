@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from moocore import is_nondominated
-from pymoo.core.mutation import Mutation
 
 from moerank import evolution
 from moerank.arrays import Integers, Mask, Matrix, Vector
@@ -144,7 +143,7 @@ class FeatureSelection(Stage):
     def operators(self) -> evolution.Operators:
         """Return uniform subset sizes, uniform crossover, (adaptive) bit flips and elimination of equal strings."""
         settings = self.settings
-        mutation: Mutation = evolution.SparseBitFlip(settings.mutation)
+        mutation = evolution.SparseBitFlip(settings.mutation)
         if self.adaptive:
             values = single_feature_values(self.train, self.metric)
             accuracy = np.zeros(self.n_var)

@@ -84,7 +84,7 @@ class FeatureStrings:
 
     def keeps_limits(self, X: Mask) -> Mask:
         """Return whether each string keeps all limits, shape (n,)."""
-        keep: Mask = np.all((X | ~self.included_bits) & (self.allowed_bits | ~X), axis=1)
+        keep = np.all((X | ~self.included_bits) & (self.allowed_bits | ~X), axis=1)
         return keep & np.all(self._sums(X) <= self._maxima, axis=1)
 
     def check(self, X: Mask) -> None:

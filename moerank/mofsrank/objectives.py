@@ -378,7 +378,7 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
 
 def bounds_of(objective: Objective, data: RankingData, n_var: int) -> Bounds:
     """Return the bounds of an objective; a ValueError unless those of a user's objective are finite and in order."""
-    bounds: Any = objective.bounds(data, n_var)
+    bounds = objective.bounds(data, n_var)
     if not is_own(objective):
         ordered = np.shape(bounds) == (2,) and all(isinstance(bound, Real) for bound in bounds)
         if not (ordered and -inf < bounds[0] < bounds[1] < inf):
@@ -393,7 +393,7 @@ def values_in_bounds(objective: Objective, candidates: Candidates, bounds: Vecto
     if is_own(objective):
         return values
     values, n, (lower, upper) = np.asarray(values), len(candidates), bounds.tolist()
-    mistakes: Any = [f"{values.dtype} of shape {values.shape}"]
+    mistakes = [f"{values.dtype} of shape {values.shape}"]
     if values.shape == (n,) and values.dtype.kind in "biuf":
         rounding = ROUNDING * (upper - lower)
         fits = (values >= lower - rounding) & (values <= upper + rounding)

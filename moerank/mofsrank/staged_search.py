@@ -205,7 +205,7 @@ def search_arguments(name: str, stage: Stage, algorithm: str | Factory) -> tuple
         initial = initial.astype(stage.vtype or np.float64)
     if initial is not None:  # the repair brings it within the limits of the stage
         operators["sampling"] = initial
-    end: object = settings.termination or ("n_gen", settings.generations)
+    end = settings.termination or ("n_gen", settings.generations)
     if settings.termination is None and str(algorithm).partition("[")[0] == "staircase":
         # Its generations differ in size, so it ends after as many evaluations as other searches take.
         end = "n_eval", population * settings.generations

@@ -175,7 +175,7 @@ def train_on_subsets(
         return trained.take(rows - n_empty)
     usable = distinct & varying_for(ranker, train)
     keys = [np.packbits(mask).tobytes().hex() for mask in usable]
-    rankers: list[Any] = [_cached_ranker(finished, key) for key in keys]
+    rankers = [_cached_ranker(finished, key) for key in keys]
     from sklearn.utils.parallel import Parallel, delayed
 
     missing = [subset for subset, entry in enumerate(rankers) if entry is None]

@@ -210,7 +210,7 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
             )
         squares = sum(v[i:j] @ gram[i:j, i:j] @ v[i:j] for i, j in pairwise(bins.first_step))
         trace = np.trace(gram)
-        entries: Grid = []
+        entries = []
         for smooth in SMOOTH_GRID:
             scale = float(smooth * smooth * trace + squares) / len(v)  # tr(A) = tr(G P)
             entries += [{"smooth": smooth, "alpha": scale * 10.0**power} for power in powers]
@@ -448,7 +448,7 @@ class Interactions:
     def bins(self) -> Bins:
         """The bins of all columns of the table; a pair has one for each bin of both features."""
         n_bins = [self._width(f) * self._width(g) for f, g in self.pairs]
-        thresholds: list[Vector] = [np.arange(0.5, n - 1) for n in n_bins]
+        thresholds = [np.arange(0.5, n - 1) for n in n_bins]
         return Bins((*self.fine.thresholds, *thresholds))
 
     def roots(self, smooth: float) -> list[Matrix]:

@@ -147,7 +147,7 @@ def check_feature_names(
 
 def inner_ranker(ranker: object) -> object | None:
     """Return the ranker that an estimator trains, if it has one."""
-    inner: object = getattr(ranker, "ranker", None)
+    inner = getattr(ranker, "ranker", None)
     return getattr(ranker, "backend", None) if inner is None else inner
 
 

@@ -68,6 +68,6 @@ class ListNet(LinearRanker):
         documents = PairedDocuments.of(train)
         X, offsets = train.X64[documents.rows], read_only(documents.pairs.offsets)
         y = train.y[documents.rows].astype(float)
-        W: Matrix = descend(X, y, offsets, float(self.learning_rate), self.n_epochs)
+        W = descend(X, y, offsets, float(self.learning_rate), self.n_epochs)
         self.epoch_coefs_ = self.path_coefs_ = self._everywhere(W)
         return W[-1].copy()

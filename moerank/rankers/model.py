@@ -87,7 +87,7 @@ class Forest:
     def of(cls, trees: Iterable[Tree]) -> Self:
         """Return the forest of nested trees: a leaf is its value, a split (column, threshold, left, right)."""
         splits: list[list[Any]] = []
-        leaves: list[float] = []
+        leaves = []
 
         def add(tree: Tree) -> int:
             """Add a tree, a split before those below it, and return its index."""

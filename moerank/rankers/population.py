@@ -217,7 +217,7 @@ class FittedPopulation:
     def scores(self, X: Matrix) -> Matrix:
         """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
         scores = np.zeros((len(X), len(self)))
-        batches: dict[tuple[int, bytes], Matrix] = {}
+        batches = {}
         members = zip(self.rankers, self.feature_mask, strict=True)
         for individual, (ranker, mask) in enumerate(members):
             if isinstance(ranker, BatchMember):

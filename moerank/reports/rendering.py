@@ -198,7 +198,7 @@ def _latex_table(table: ReportTable) -> str:
     paragraph = rf">{{\raggedright\arraybackslash}}p{{{width:.2f}\linewidth}}"
     texts = texts.where(~table.bold.to_numpy(), r"\textbf{" + texts + "}")
     size = r"\tiny" if line_length > LINE_LENGTH else r"\footnotesize"
-    text: str = texts.style.hide(axis="index").to_latex(
+    text = texts.style.hide(axis="index").to_latex(
         environment="longtable",
         hrules=True,
         column_format="".join(kinds).replace("p", paragraph),

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy
 
-from moerank.arrays import Integers, Mask, Vector
+from moerank.arrays import Mask, Vector
 from moerank.checks import toml_value, unknown
 from moerank.data import Fold, RankingData
 from moerank.data.describe import FEWEST, cautions_about
@@ -414,6 +414,6 @@ def _orders_all(data: RankingData) -> Mask:
     runs = data.label_runs
     X, begin = data.X[runs.row], runs.begin[:-1]
     smallest, largest = np.minimum.reduceat(X, begin), np.maximum.reduceat(X, begin)
-    within: Integers = np.setdiff1d(np.arange(len(begin) - 1), runs.query_begin[1:-1] - 1)
+    within = np.setdiff1d(np.arange(len(begin) - 1), runs.query_begin[1:-1] - 1)
     rises, falls = largest[:-1] < smallest[1:], smallest[:-1] > largest[1:]
     return np.asarray(rises[within].all(axis=0) | falls[within].all(axis=0))

@@ -523,7 +523,7 @@ def measured_front(estimator: Any, name: str, measure: Measure) -> tuple[list[Me
         trees = getattr(estimator, "forest_", None)
         members[index] = members[index].model_copy(update={"trees": trees})
     if "source" in estimator.front_:
-        fields: Any = {"ranker": type(estimator.refit_).__name__}
+        fields = {"ranker": type(estimator.refit_).__name__}
         pairs = zip(members, estimator.front_["source"], strict=True)
         members = [
             member.model_copy(update=fields | {"source": source}) for member, source in pairs
@@ -541,7 +541,7 @@ def verdict_on_test(
     """Return the verdict on a selection by the test part; None for a ranker that selects no features."""
     train, validation, test = run.parts.values()
     metric, margin = run.metrics[0], run.problem.search.margin
-    verdict: Verdict | None = None
+    verdict = None
     if isinstance(estimator, rankers.Selection):
         verdict = estimator.verdict(
             test, train, validation, metric=metric, margin=margin, tuning=run.tuning

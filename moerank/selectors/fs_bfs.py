@@ -172,7 +172,7 @@ class FSBFS(Filter):
     def _arrangement(self, train: RankingData, validation: RankingData | None) -> Any:
         """Return the subsets, their combinations (n_subsets, n_features) and their values."""
         metric = as_metric(self.metric, NDCG(10))
-        results: dict[Subset, tuple[Matrix, float]] = {}
+        results = {}
 
         def value(subset: Subset) -> float:
             if subset not in results:
@@ -182,7 +182,7 @@ class FSBFS(Filter):
             return results[subset][1]
 
         remaining = np.flatnonzero(self.varying_).tolist()
-        subsets: list[Subset] = []
+        subsets = []
         while remaining:
             start = max(remaining, key=lambda feature: value((feature,)))
             subset = best_first(

@@ -366,7 +366,7 @@ class HCAS(RelevanceFilter):
         rank[np.argsort(-relevance, kind="stable")] = np.arange(n_features)
         # The most relevant feature of each cluster, single features first.
         best = [*range(n_features)]
-        order: list[int] = []
+        order = []
         for a, b in linkage(distances, self.linkage)[:, :2].astype(np.int64):
             winner, loser = sorted((best[a], best[b]), key=rank.__getitem__)
             best.append(winner)

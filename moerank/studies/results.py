@@ -273,7 +273,7 @@ def means_over_folds(runs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def _row(result: Result, index: int, *, members: bool) -> Json:
     member = result.front[index]
-    row: Json = {name: getattr(result, name) for name in ("problem", "fold", "solver", "seed")}
+    row = {name: getattr(result, name) for name in ("problem", "fold", "solver", "seed")}
     if members:
         row |= {"member": index + 1, "chosen": index == result.chosen}
     row["n_features"] = member.n_features

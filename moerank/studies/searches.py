@@ -23,7 +23,7 @@ from pymoo.indicators.spacing import SpacingIndicator
 
 from moerank import statistics
 from moerank.arrays import Array, Matrix
-from moerank.checks import Parameters, check_at_least, check_choice
+from moerank.checks import check_at_least, check_choice
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Archive, make_algorithm, search
 from moerank.files import replace_file
 from moerank.identity import identify
@@ -594,7 +594,7 @@ class SearchStudy:
 
 def _named(name: str, problem: Problem) -> Algorithm:
     """Return a search of this package for a stage, with the operators of the stage."""
-    operators: Parameters = problem.operators()
+    operators = problem.operators()
     if name in BIT_SEARCHES:
         operators.pop("sampling")  # they start as in their papers
     return make_algorithm(name, POPULATION, operators, problem.n_obj)

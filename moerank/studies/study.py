@@ -90,7 +90,7 @@ class Cell(Work):
 
     def read(self, path: Path) -> Result:
         """Return the result in the cell's file; raise a ValueError for that of another cell, as after a renaming."""
-        result: Result = super().read(path)
+        result = super().read(path)
         if digest({"format": FORMAT, **result.configuration}) != self.key:
             raise ValueError(f"{path}: this is not the result of {self.label}{REMEDY}")
         return result
@@ -361,7 +361,7 @@ class Study:
         tune: bool = True,
     ) -> None:
         check_at_least(1, MAX_CELLS, seeds=seeds)
-        requested: tuple[int, ...] | None = None
+        requested = None
         if folds is not None:
             requested = tuple(folds) if isinstance(folds, Iterable) else (folds,)
         groups: dict[tuple[int, ...], list[Problem]] = {}
