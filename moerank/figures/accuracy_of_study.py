@@ -4,6 +4,7 @@ The test metric of the best ranker (by validation) with at most k features, as a
 sizes that all runs offer. In colour: the best solver of each family, by validation.
 """
 
+from collections import defaultdict
 from itertools import cycle
 
 import numpy as np
@@ -81,11 +82,11 @@ def accuracy_panels(view: View, *, exact: bool = False, limits: Bounds | None = 
 
 def _references(view: View) -> list[Curve]:
     """Return a grey curve for each published method; if there are many, the legend does not name them one by one."""
-    points: dict[str, list[tuple[float, float]]] = {}
+    points = defaultdict(list)
     for entry in sorted(view.published, key=lambda entry: entry.features or 0.0):
         value = entry.value(view.metric)
         if entry.features is not None and value is not None:
-            points.setdefault(f"{entry.method}, published", []).append((entry.features, value))
+            points[f"{entry.method}, published"].append((entry.features, value))
     curves: list[Curve] = []
     for (label, pairs), marker in zip(points.items(), cycle(MARKERS_OF_PUBLISHED), strict=False):
         if len(points) > MAX_PUBLISHED:

@@ -4,6 +4,7 @@ The training metric that half of the seeds reach with at most k features on one 
 of the seeds.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -85,10 +86,10 @@ def surfaces_panels(study: SearchStudy, problem: str | None, count: str) -> Pane
         raise NoResultsError(
             f"attainment surfaces show two objectives, and {name} has {stage.n_obj}"
         )
-    fronts: dict[str, list[Matrix]] = {}
+    fronts = defaultdict(list)
     for cell, run in study.runs().items():
         if cell.problem_name == name:
-            fronts.setdefault(cell.algorithm_name, []).append(run.front(study.n_evaluations))
+            fronts[cell.algorithm_name].append(run.front(study.n_evaluations))
     x = np.unique(np.concatenate([front[:, 0] for runs in fronts.values() for front in runs]))
     if not len(x):
         raise NoResultsError(f"no run found a feasible solution of {name}")

@@ -1,6 +1,7 @@
 """Base classes of rankers: estimators of scikit-learn that are fitted to ranking data."""
 
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, is_dataclass, replace
@@ -544,12 +545,12 @@ class Ranker(RankingEstimator):
         """Return the indices of the entries that are trained together, one list for each group."""
         if self._trained_together is None:
             return [list(range(len(candidates)))]
-        groups: dict[str, list[int]] = {}
+        groups = defaultdict(list)
         for index, candidate in enumerate(candidates):
             settings = candidate.get_params()
             for name in (self._size or "", *self._trained_together):
                 settings.pop(name, None)
-            groups.setdefault(digest(settings), []).append(index)
+            groups[digest(settings)].append(index)
         return list(groups.values())
 
     def _candidate_scores(

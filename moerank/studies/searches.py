@@ -1,6 +1,7 @@
 """Studies of searches: pymoo problems × algorithms × seeds, with anytime fronts, indicators and tests as in papers."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy, deepcopy
@@ -319,9 +320,9 @@ class SearchStudy:
 
     def targets(self) -> dict[str, TargetFront]:
         """Return the target of each problem that has a finished run."""
-        fronts: dict[str, list[list[list[float]]]] = {}
+        fronts = defaultdict(list)
         for cell, run in self.runs().items():
-            fronts.setdefault(cell.problem_name, []).append(run.F)
+            fronts[cell.problem_name].append(run.F)
         return {name: self._target(name, group) for name, group in fronts.items()}
 
     def _target(self, name: str, fronts: Sequence[Sequence[Sequence[float]]]) -> TargetFront:

@@ -2,6 +2,7 @@
 
 import hashlib
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -364,12 +365,12 @@ class Study:
         requested = None
         if folds is not None:
             requested = tuple(folds) if isinstance(folds, Iterable) else (folds,)
-        groups: dict[tuple[int, ...], list[Problem]] = {}
+        groups = defaultdict(list)
         requested_problems = [
             _problem(source, settings or {}, name) for name, source in _sources(problems)
         ]
         for problem in _distinct(requested_problems, TWO_PROBLEMS):
-            groups.setdefault(folds_of(problem, requested, data), []).append(problem)
+            groups[folds_of(problem, requested, data)].append(problem)
         rules = {"own_goal": own_goal, "tune": tune}
         variants = _read_ablation(ablate or {}, rules)
         distinct = _distinct([*read_solvers(solvers, **rules), *variants.values()], TWO_SOLVERS)
@@ -505,12 +506,12 @@ class Study:
 
     def newer_files(self) -> list[str]:
         """Return sentences on data, and modules of solvers or settings, that changed after results from them."""
-        sources: dict[tuple[str, str, int], list[Cell]] = {}
+        sources = defaultdict(list)
         for cell, state in self.states().items():
             if state == "finished":
-                sources.setdefault(("code", cell.solver.label, 0), []).append(cell)
-                sources.setdefault(("data", cell.problem.name, cell.fold), []).append(cell)
-        times: dict[tuple[str, str, str], list[float]] = {}
+                sources["code", cell.solver.label, 0].append(cell)
+                sources["data", cell.problem.name, cell.fold].append(cell)
+        times = defaultdict(list)
         for (kind, name, _), cells in sources.items():
             dates = [(self.out / "cells" / f"{cell.key}.json").stat().st_mtime for cell in cells]
             files: Iterable[str | Path] = ()
@@ -520,7 +521,7 @@ class Study:
                 else:
                     files = files_of_code(cells[0].identity())
             for file in files:
-                times.setdefault((str(file), kind, name), []).extend(dates)
+                times[str(file), kind, name].extend(dates)
         remarks = []
         for (file, kind, name), results in times.items():
             changed = last_change(Path(file))
