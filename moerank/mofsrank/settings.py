@@ -80,6 +80,11 @@ def at_least(minimum: int, maximum: int | None = None) -> BeforeValidator:
     )
 
 
+ZeroOrMore: TypeAlias = Annotated[int, at_least(0)]
+OneOrMore: TypeAlias = Annotated[int, at_least(1)]
+TwoOrMore: TypeAlias = Annotated[int, at_least(2)]
+
+
 def _read_switch(value: object, info: ValidationInfo) -> object:
     require_switch(str(info.field_name), value)
     return value
@@ -162,7 +167,7 @@ class LimitsSection(Section):
 
     include: Features = ()
     exclude: Features = ()
-    max_features: Annotated[int, at_least(1)] | None = None
+    max_features: OneOrMore | None = None
     max_cost: Annotated[float, Field(ge=0)] | None = None
 
     @property
@@ -249,8 +254,8 @@ class StageSettings(Section):
         Whether strings that break limits are repaired; otherwise they are the worst in all objectives.
     """
 
-    population: Annotated[int, at_least(2)] = 100
-    generations: Annotated[int, at_least(1)] = 100
+    population: TwoOrMore = 100
+    generations: OneOrMore = 100
     termination: Annotated[object, _checked_by(_check_termination, list[str | int]), AsJson] = None
     crossover: Probability = CROSSOVER
     mutation: Probability | None = None
@@ -281,10 +286,10 @@ class InstanceSelectionSettings(StageSettings):
         Whether the subset of all instances is one of them.
     """
 
-    generations: Annotated[int, at_least(1)] = 50
+    generations: OneOrMore = 50
     unit: Literal["auto", "pair", "document", "query"] = "auto"
     density: tuple[ShareOfOnes, ShareOfOnes] = DENSITY
-    max_subsets: Annotated[int, at_least(1)] = 10
+    max_subsets: OneOrMore = 10
     include_all: bool = True
 
 
@@ -384,8 +389,8 @@ class Settings(SearchSettings):
     proposals: tuple[str, ...]
     adaptive_mutation: Switch
     tune: Switch
-    random_state: Annotated[int, at_least(0)]
-    workers: Annotated[int, at_least(1), AfterValidator(cap_workers)] = Field(exclude=True)
+    random_state: ZeroOrMore
+    workers: Annotated[OneOrMore, AfterValidator(cap_workers)] = Field(exclude=True)
     client: Any = Field(default=None, exclude=True)
     memo: str | Path | None = Field(exclude=True)
     resume: Switch = Field(exclude=True)

@@ -393,8 +393,8 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
 
 def _compare_with_all(part: RankingData, metric: Metric) -> tuple[float, Vector]:
     """Return the metric of RankRLS on all features, and that of each feature that is detectably better, else 0."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on scales, and of the test on gains that are all equal
+    # On scales, and of the test on gains that are all equal.
+    with warnings.catch_warnings(action="ignore"):
         X = part.X64
         # In units of the differences of pairs, so that alpha shrinks no feature away because its values hardly differ.
         spread = np.sqrt(np.diagonal(PairMoments.of(part).gram))

@@ -29,7 +29,7 @@ from moerank.data.ranking_data import Fold
 from moerank.data.read.letor import files_beside, load_letor
 from moerank.data.read.table import checked_labels_rule, load_table, load_table_fold
 from moerank.identity import digest
-from moerank.mofsrank.settings import Section, at_least
+from moerank.mofsrank.settings import OneOrMore, Section, TwoOrMore, ZeroOrMore, at_least
 
 
 def shipped_folder() -> Path:
@@ -64,8 +64,6 @@ def change_parts(fold: Fold, change: Callable[[RankingData], RankingData]) -> Fo
 
 
 Precision: TypeAlias = Literal["float32", "float64"]
-OneOrMore: TypeAlias = Annotated[int, at_least(1)]
-TwoOrMore: TypeAlias = Annotated[int, at_least(2)]
 FiveOrMore: TypeAlias = Annotated[int, at_least(5)]
 Seed: TypeAlias = Annotated[int, at_least(0, MAX_SEED)]
 
@@ -464,8 +462,8 @@ class PlantedData(MadeData):
     n_queries: OneOrMore = 100
     n_documents: TwoOrMore = 20
     n_relevant: OneOrMore = 5
-    n_redundant: Annotated[int, at_least(0)] = 10
-    n_noise: Annotated[int, at_least(0)] = 15
+    n_redundant: ZeroOrMore = 10
+    n_noise: ZeroOrMore = 15
     n_labels: Annotated[int, at_least(2, MAX_LABELS)] = 3
     noise: Annotated[float, Field(strict=True, ge=0)] = 0.1
     seed: Seed = 0
