@@ -145,12 +145,11 @@ class Comparison(BaseModel):
             statistics.Miss(n, chance, size),
             statistics.Miss(n + self.tail.n, chance),
         )
-        is_weighted = np.ptp(self.weights or [0.0]) > 0
 
         def grade(p: float, is_likely: Any) -> Grade:
             if p < self.level:
                 return "detected"
-            return "likely" if is_likely and not is_weighted else "none"
+            return "likely" if is_likely and self.weights is None else "none"
 
         finding = grade(self.p, low > 0 or high < 0)
         return finding, grade(self.p_equivalent, scale * max(-low, high) < self.margin)

@@ -447,13 +447,12 @@ def _verdict_row(solver: str, folds: Runs) -> tuple[Any, ...]:
     if len(folds) > 1:  # the other parts of a fold have the test queries of others
         tail = statistics.Tail(heaviest=max(verdict.tail.heaviest for verdict in verdicts))
     ids = {query for runs in folds.values() for query in runs[0].queries["test"]}
+    weights = _by_query(folds, lambda run: run.verdict.weights or np.ones(run.verdict.n_differing))
     against = verdicts[0].against.partition("(")[0]
     update = {
         "n_queries": len(ids),
         "differences": _by_query(folds, lambda run: run.verdict.differences),
-        "weights": _by_query(
-            folds, lambda run: run.verdict.weights or np.ones(run.verdict.n_differing)
-        ),
+        "weights": weights if any(verdict.weights for verdict in verdicts) else None,
         "tail": tail,
         "n_features": round(float(n_features)),
         "n_allowed": round(float(n_allowed)),
