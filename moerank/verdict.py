@@ -330,20 +330,26 @@ class Verdict(Comparison):
         """The decision in a few words. If these queries detect a loss, the headline does not say "use"."""
         if self.no_better_than_chance:
             return f"{self._size}, not detectably better than a random order"
-        if self.decision == "keep" or (
-            self.decision in ("use", "try") and self.n_features == self.n_allowed
-        ):
-            return f"Keep all {self.n_allowed} features"
+        everything = f"Keep all {self.n_allowed} features"
+        loses = self.decision == "loss" or (self.finding == "loss" and not self.equivalent)
+        has_all = self.n_features == self.n_allowed
+        if self.decision == "keep" or (loses and has_all):
+            return everything + self._ranked_by(self.against.partition("(")[0])
+        if self.decision in ("use", "try") and has_all:
+            return everything + self._ranked_by(self.ranker)
         if self.decision == "limits":
             return "Raise the limits"
         if self.decision == "other":
             return f"{self.other} with all {self.n_allowed} features ranks better"
-        if self.decision == "loss" or (self.finding == "loss" and not self.equivalent):
+        if loses:
             return f"{self._size} rank worse"
         if self.decision in ("use", "try"):
-            ranker = f", ranked by {self.ranker}" if self.ranker else ""
-            return f"{self.decision.capitalize()} {self._size}{ranker}"
+            return f"{self.decision.capitalize()} {self._size}{self._ranked_by(self.ranker)}"
         return self._size
+
+    @staticmethod
+    def _ranked_by(ranker: str) -> str:
+        return f", ranked by {ranker}" if ranker else ""
 
     @property
     def title(self) -> str:

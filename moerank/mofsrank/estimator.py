@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, replace
@@ -176,6 +177,8 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         Its trees; only for rankers with trees.
     shapes_ : DataFrame
         What each of its features adds to the score; only for additive rankers, see `AdditiveRLS`.
+    reference_ : Population
+        The ranker on all allowed features with which verdicts compare.
     support_ : ndarray of bool, shape (n_features,)
     verdict_ : Verdict or None
         The chosen member against the same ranker on all allowed features, on the validation queries: optimistic,
@@ -320,7 +323,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
                 front, reference, unseen_values = self._serve(front, data, validation)
             elif refit is not None:
                 front, reference = self._refit_members(refit, front, data, validation)
-            self._reference = reference
+            self.reference_ = reference
             values = {name: self._measure(front, part) for name, part in parts.items()}
             self._choose(front, values, unseen_values)
         self._shapes = shapes_of(getattr(self, "forest_", None), train)
@@ -448,7 +451,9 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         for number, name in enumerate(proposals):
             self._report("proposals", number / len(proposals), number)
             solver = read_proposal(name, self._tuned_by, self.random_state_)
-            order = solver.fit(train, validation=validation).order_
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # on the ranker of the solver, which nobody uses
+                order = solver.fit(train, validation=validation).order_
             parts.append(FeatureSets.of_order(order, stage, name))
         return FeatureSets.joined(parts)
 
@@ -500,7 +505,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
     def _measure(self, front: Front, part: RankingData) -> Measured:
         """Measure the members and the reference on each query of a part."""
         values = objectives.values_of(
-            part, self._scored_by, rankers.side_by_side([front.population, self._reference])
+            part, self._scored_by, rankers.side_by_side([front.population, self.reference_])
         )
         return Measured(
             values[:, :-1], values[:, -1], self._scored_by.can_differ(part), part.query_weights
@@ -699,7 +704,7 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
                 **self._fields_of_verdict(),
             )
 
-        verdict = against(self._reference.scores(table)[:, 0])
+        verdict = against(self.reference_.scores(table)[:, 0])
         if train is None or validation is None or isinstance(self.refit, list | tuple):
             return verdict
         trees = tree_baseline(train, validation, self._tuned_by)

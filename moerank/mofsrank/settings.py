@@ -496,14 +496,20 @@ def read_refit(value: object, random_state: int = 0) -> Any:
     return ranker
 
 
-def read_proposal(name: str, tuning: Metric, random_state: int) -> Any:
+def read_proposal(name: str, metric: Metric, random_state: int) -> Any:
     """Return a solver that orders features, for an entry of the argument `proposals` of `MOFSRank`.
 
-    Its own ranker, which nobody uses, is trained on one feature.
+    Its own ranker, which nobody uses, is trained on one feature, and takes weights.
     """
     name, parameters = read_solver(name)
     solver = make_solver(name, **parameters)
-    settings = {"n_features_to_select": 1, "tuning": tuning, "random_state": random_state}
+    settings = {
+        "n_features_to_select": 1,
+        "ranker": as_backend(None),
+        "metric": metric,
+        "tuning": metric,
+        "random_state": random_state,
+    }
     free = solver.get_params(deep=False).keys() - parameters.keys()
     return solver.set_params(**{key: settings[key] for key in settings.keys() & free})
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from moerank.arrays import Mask, Vector
 from moerank.data import RankingData, centre_in_queries, preparation, remembered
 from moerank.data.overlap import shared_queries
+from moerank.solvers import make_backend, read_solver
 
 # Validation data: a RankingData, (X, y) of one query, or (X, y, qid).
 Validation: TypeAlias = (
@@ -148,7 +149,12 @@ def check_feature_names(
 def inner_ranker(ranker: object) -> object | None:
     """Return the ranker that an estimator trains, if it has one."""
     inner = getattr(ranker, "ranker", None)
-    return getattr(ranker, "backend", None) if inner is None else inner
+    if inner is None:
+        inner = getattr(ranker, "backend", None)
+    if isinstance(inner, str):
+        name, parameters = read_solver(inner)
+        return make_backend(name, **parameters)
+    return inner
 
 
 def refuse_weights(train: RankingData, ranker: object) -> None:

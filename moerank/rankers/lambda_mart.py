@@ -97,11 +97,11 @@ class LambdaMART(TreeRanker):
     A tree takes O(n_documents · n_features) and O(Σ_q k · n_documents(q)) for the gradients. One thread trains, so
     results do not depend on the machine.
 
-    LightGBM's NDCG has the gain 2^y − 1, like LETOR's, but the discount 1 / log₂(1 + j) at rank j, where LETOR's is 1
-    at ranks 1 and 2 and 1 / log₂(j) from 3 on: what is optimised is not quite what the tables report. LightGBM also
-    evens out queries: it divides the λ of a query by their sum S and multiplies them by log₂(1 + S). All scores start
-    equal, and LightGBM ranks equal scores in the order of the rows, so it gets the rows of each query in an order that
-    depends on their contents alone.
+    LightGBM's NDCG has the gain 2^y − 1, like LETOR's (here y, if labels exceed 62), but the discount 1 / log₂(1 + j)
+    at rank j, where LETOR's is 1 at ranks 1 and 2 and 1 / log₂(j) from 3 on: what is optimised is not quite what the
+    tables report. LightGBM also evens out queries: it divides the λ of a query by their sum S and multiplies them by
+    log₂(1 + S). All scores start equal, and LightGBM ranks equal scores in the order of the rows, so it gets the rows
+    of each query in an order that depends on their contents alone.
 
     Weights of a document and its query multiply its λ and its second derivative. So a query counts by its weight, and a
     document by its own weight in each of its pairs, whatever the weight of the other one.
@@ -281,15 +281,11 @@ def boosted_trees(
     """
     import lightgbm  # the import takes a second
 
-    if train.y.max() > LARGEST_EXP2_LABEL:
-        raise ValueError(
-            f"{train.name}: the label {train.y.max()} is too large for the gain 2^y − 1 "
-            f"(at most {LARGEST_EXP2_LABEL}); use fewer levels of relevance"
-        )
+    labels = np.arange(train.y.max() + 1.0)
     parameters = {
         "objective": "lambdarank",
         "metric": "None",
-        "label_gain": [2.0**y - 1.0 for y in range(int(train.y.max()) + 1)],
+        "label_gain": (2.0**labels - 1.0 if labels[-1] <= LARGEST_EXP2_LABEL else labels).tolist(),
         "min_data_in_bin": 1,
         "num_threads": 1,
         "deterministic": True,

@@ -173,13 +173,14 @@ class Draft:
         """Return the draft with all gaps, and the fold and the metric of its problem; refuse what a run refuses."""
         document = tomllib.loads(replace(self, gaps=("any",)).text)
         document["data"]["overlap"] = "allow"
-        problem = Problem.model_validate(document).located_in(self.table.parent)
-        parts = problem.load_fold(1)
+        parts = Problem.model_validate(document).located_in(self.table.parent).load_fold(1)
         parts[0].require_pairs()
         n_missing = np.sum([part.n_missing for part in parts], axis=0)
         gaps = tuple(parts[0].feature_names[feature] for feature in np.flatnonzero(n_missing))
         largest = max(float(part.y.max()) for part in parts)
-        return replace(self, gaps=gaps, largest=largest), parts, problem.metric.make()
+        draft = replace(self, gaps=gaps, largest=largest)
+        metric = Problem.model_validate(tomllib.loads(draft.text)).metric.make()
+        return draft, parts, metric
 
 
 class _Column:

@@ -6,11 +6,12 @@ import os
 import platform
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from time import process_time
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -193,6 +194,8 @@ def run_fold(
         )
         prepared = _prepare(run, arguments, with_baselines=baselines)
         estimator, times = _train(run, prepared.estimator)
+        if baselines and getattr(estimator, "refit_", None) is not None:
+            prepared = _with_reference(prepared, estimator.reference_)
         return _measure(run, prepared, estimator, times)
 
 
@@ -248,8 +251,7 @@ def _prepare(run: FoldRun, arguments: RunArguments, *, with_baselines: bool) -> 
         baselines = measured_baselines(problem, run.solver.name, measure, run.report)
     for baseline in baselines:
         if baseline.name == ALL_FEATURES:
-            values = baseline.per_query["test"][run.metrics[0].name]
-            measure = replace(measure, reference=np.array(values))
+            measure = measure.compared_with(baseline)
     return Prepared(estimator, metric.name, box, measure, baselines)
 
 
@@ -278,6 +280,17 @@ def _train(run: FoldRun, estimator: Any) -> tuple[Any, Times]:
         solver=round(process_time() - tuned_at, 3),
         stages={stage: table["seconds"].tolist() for stage, table in history.items()},
     )
+
+
+def _with_reference(prepared: Prepared, reference: rankers.Population) -> Prepared:
+    """Let the baseline on all features be the ranker with which a verdict on another kind of ranker compares."""
+    measure = prepared.measure
+    (member,) = measure.measured(ALL_FEATURES, reference, reference.feature_mask)
+    if member.weights is None:
+        with suppress(AttributeError):  # a ranker of another package has no trees that are known
+            member = member.model_copy(update={"trees": reference.forest(0)})  # type: ignore[union-attr]
+    baselines = [baseline for baseline in prepared.baselines if baseline.name != ALL_FEATURES]
+    return replace(prepared, measure=measure.compared_with(member), baselines=[member, *baselines])
 
 
 def _measure(run: FoldRun, prepared: Prepared, estimator: Any, times: Times) -> Result:
@@ -358,6 +371,10 @@ class Measure:
     reference: Vector | None = (
         None  # the first metric of the baseline "all features", by test query
     )
+
+    def compared_with(self, reference: Member) -> Self:
+        """Return the measure whose intervals are of differences from a baseline on all features."""
+        return replace(self, reference=np.array(reference.per_query["test"][self.metrics[0].name]))
 
     def fitted(self, name: str, ranker: Any) -> Member:
         """Measure a fitted estimator."""

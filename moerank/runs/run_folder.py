@@ -194,7 +194,7 @@ def judge_on_new(
     The new data are a LETOR, CSV or Parquet file with the raw features of both models under their names; `label` and
     `query` are columns of a table, by default those of the first run, as are its columns of weights and its rule for
     labels. The other model is the chosen one of the run `against`, by default the ranker on all features of the first
-    run; a run of trees does not store one. The metric and the margin come from the first run, too.
+    run. The metric and the margin come from the first run, too.
 
     Returns plain JSON values: ``finding``, ``equivalent``, ``difference``, its ``interval`` with None for an infinite
     end, ``metric``, ``margin``, ``n_queries``, ``n_differing``, ``result`` and ``against`` with their numbers of
@@ -269,10 +269,9 @@ def _values(
 
 
 def _member_on_all_features(result: Result) -> Member | None:
-    """Return the baseline on all features, if it is stored; runs do not store its trees."""
+    """Return the baseline on all features, if its weights or trees are stored."""
     for ranker in result.baselines:
-        is_stored = ranker.weights is not None and result.best.trees is None
-        if ranker.name == ALL_FEATURES and is_stored:
+        if ranker.name == ALL_FEATURES and (ranker.weights is not None or ranker.trees is not None):
             return ranker
     return None
 

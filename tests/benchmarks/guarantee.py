@@ -40,7 +40,7 @@ def front_and_pool(problem, pool):
     settings = {"population": 60, "generations": 60}
     solver = MOFSRank(instance_selection=False, ensemble=False, feature_selection=settings, random_state=0).fit(train)
     values = values_of(rest, NDCG(10), solver.front_rankers_)
-    reference = values_of(rest, NDCG(10), solver._reference)
+    reference = values_of(rest, NDCG(10), solver.reference_)
     kept = NDCG(10).can_differ(rest)
     return solver.front_["n_features"].to_numpy(), (values - reference)[kept], values[kept]
 

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -337,3 +338,16 @@ def test_labels_from_1_rows_that_are_counted_and_a_query_with_most_pairs_are_nam
         assert re.search(
             r"Query x holds 120,000 of 120,\d+ preference pairs, so rankers hardly learn from others", said
         )
+
+
+def test_labels_up_to_100_get_a_linear_gain_from_init_to_the_verdict(command, tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.random((400, 3)), columns=["a", "b", "c"])
+    table.insert(0, "label", (99 * (table.a + table.b) / 2).round().astype(int))
+    table.insert(0, "qid", np.repeat(np.arange(40), 10))
+    table.to_csv(tmp_path / "t.csv", index=False)
+    assert command("init", "t.csv").exit_code == 0
+    assert 'gain = "linear"' in (tmp_path / "t.toml").read_text()
+    outcome = command("run", "t.toml", *QUICK)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "NDCG@10 (gain=linear)" in outcome.stdout

@@ -245,7 +245,7 @@ def test_the_queries_of_the_tests_tune_and_order_nothing():
     alone = MOFSRank(final="validation", margin=0.1, random_state=0, **SMALL).fit(train, validation=first)
     assert solver.front_.equals(alone.front_)
     means = values_of(first, NDCG(10), solver.front_rankers_).mean(axis=0)
-    d = values_of(second, NDCG(10), solver.front_rankers_) - values_of(second, NDCG(10), solver._reference)
+    d = values_of(second, NDCG(10), solver.front_rankers_) - values_of(second, NDCG(10), solver.reference_)
     expected = guaranteed_member(solver.front_support_.sum(axis=1), means, d, 0.1)
     assert solver.guarantee_ == expected
     assert solver.chosen_ == expected.chosen

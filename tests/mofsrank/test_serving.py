@@ -40,8 +40,9 @@ def fitted(fold, refit, **arguments):
         "instance_selection": False,
         "random_state": 0,
         "proposals": PROPOSALS,
+        "metric": METRIC,
     }
-    solver = MOFSRank("additive", METRIC, refit=refit, **settings | arguments)
+    solver = MOFSRank("additive", refit=refit, **settings | arguments)
     return solver.fit(fold[0], validation=fold[1])
 
 
@@ -161,3 +162,14 @@ def test_the_result_does_not_depend_on_the_number_of_threads(query_fold):
 def test_several_rankers_need_validation_data(fold):
     with pytest.raises(ValueError, match="refit with several rankers needs validation data; pass validation="):
         MOFSRank("additive", METRIC, refit=["rankrls", "additive"]).fit(fold[0])
+
+
+def test_weights_and_large_labels_reach_every_kind_and_every_proposal(fold):
+    rng = np.random.default_rng(0)
+    parts = [
+        RankingData(part.X64, 40 * part.y, part.qid, query_weights=rng.integers(1, 4, part.n_queries)) for part in fold
+    ]
+    proposals = (*PROPOSALS, "lambdamart-permutation[n_trees=10,n_permutations=1]", "lambdamart-rfe[n_trees=10]")
+    solver = fitted(parts, ["rankrls", TREES], metric=NDCG(5, gain="linear"), proposals=proposals)
+    assert set(solver.front_["source"]) <= {"search", *proposals}
+    assert parts[0].y.max() > 62 and np.isfinite(solver.predict(parts[2])).all()

@@ -120,7 +120,7 @@ def test_searches_minimise_the_weighted_error():
     np.testing.assert_array_equal(one.front_coefs_, solver.front_coefs_)
     heavy = RankingData(validation.X, validation.y, validation.qid, query_weights=np.where(np.arange(40) < 3, 90, 1))
     for data in (validation, heavy):
-        scores = np.column_stack([solver.predict(data), solver._reference.scores(data.X)[:, 0]])
+        scores = np.column_stack([solver.predict(data), solver.reference_.scores(data.X)[:, 0]])
         differs = NDCG(10).can_differ(data)
         assert not differs.all()
         d, v = (NDCG(10).per_query(data, scores) @ [1, -1])[differs], data.query_weights[differs]

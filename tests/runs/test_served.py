@@ -12,7 +12,7 @@ import moerank as mr
 from moerank.data import PER_QUERY, RankingData, fit_scaling, make_planted
 from moerank.metrics import NDCG
 from moerank.runs.problem import make_problem
-from moerank.runs.result import write_result
+from moerank.runs.result import find_result, write_result
 from moerank.runs.run_fold import run_fold
 from moerank.runs.run_folder import judge_on_new
 
@@ -32,7 +32,8 @@ def stored(tmp_path):
     def store(name, solver="greedy-rankrls", **section):
         table = frame(1)
         data = RankingData(table[NAMES].to_numpy(), table["bought"], table["session"], feature_names=NAMES)
-        settings = {"comparison.trees": 5, **{f"data.{key}": value for key, value in section.items()}}
+        named = {key if "." in key else f"data.{key}": value for key, value in section.items()}
+        settings = {"comparison.trees": 5, **named}
         (tmp_path / name).mkdir()
         write_result(run_fold(make_problem("shop", data, settings), solver=solver), tmp_path / name)
         return tmp_path / name
@@ -178,8 +179,7 @@ def test_trees_are_compared_with_another_run(stored, tmp_path):
     run, other = stored("run", solver="lambdamart[n_trees=5]"), stored("other")
     frame(2).to_csv(tmp_path / "new.csv", index=False)
     columns = {"label": "bought", "query": "session"}
-    with pytest.raises(ValueError, match="has no model on all features; name another run with --against"):
-        judge_on_new(run, tmp_path / "new.csv", **columns)
+    assert judge_on_new(run, tmp_path / "new.csv", **columns)["n_features_against"] == 5  # the linear baseline
     found = judge_on_new(other, tmp_path / "new.csv", run, **columns)
     back = judge_on_new(run, tmp_path / "new.csv", other, **columns)
     assert found["n_features_against"] == back["n_features"] == 5
@@ -206,3 +206,23 @@ def test_a_model_finds_features_by_their_names(tiny_result, tmp_path):
         GUIDE.predict(table[["bm25", "price"]])
     with pytest.raises(ValueError, match="the model scales its input: give raw values"):
         GUIDE.predict(fit_scaling(data, "standard").apply(data))
+
+
+@pytest.mark.parametrize("linear", [True, False])
+def test_the_ranker_of_the_verdict_is_the_baseline_and_is_stored(stored, tmp_path, linear):
+    trees = "lambdamart[n_trees=30,n_leaves=4,min_leaf=3]"
+    serve = {"serve.rankers": ["rankrls", trees] if linear else [trees], "serve.proposals": ["lambdamart-gain"]}
+    run = stored("run", "mofsrank[instance_selection=false,ensemble=false]", **serve)
+    result = find_result(run)
+    reference = next(member for member in result.baselines if member.name == "all features")
+    assert (reference.trees is None) == linear == (reference.weights is not None)
+    values = [np.array(member.per_query["test"]["NDCG@10"]) for member in (result.best, reference)]
+    assert result.verdict.difference == pytest.approx((values[0] - values[1])[result.differing].mean(), abs=1e-12)
+    share = len(result.differing) / len(values[0])
+    assert result.best.difference_interval == pytest.approx(np.multiply(share, result.verdict.interval), abs=1e-12)
+    frame(2).to_csv(tmp_path / "new.csv", index=False)
+    found = judge_on_new(run, tmp_path / "new.csv", label="bought", query="session")
+    new = frame(2)
+    data = RankingData(new[NAMES].to_numpy(), new["bought"], new["session"], feature_names=NAMES)
+    means = [NDCG(10).score(data, result.model(member).predict(data)) for member in (result.best, reference)]
+    assert found["difference"] * found["n_differing"] / 60 == pytest.approx(means[0] - means[1], abs=1e-12)
