@@ -17,7 +17,7 @@ from moerank.solvers import FAMILIES, SolverEntry
 
 if TYPE_CHECKING:  # importing these takes seconds, and the table of solvers needs none of them
     from moerank.data.describe import DataDescription
-    from moerank.runs.result import Member, Result
+    from moerank.runs.result import Explanation, Member, Result
     from moerank.studies.results import Results
 
 
@@ -163,11 +163,24 @@ def run_summary(result: Result) -> str:
         names = [names[index] for index in order]
     origin = f" (from {best.source.split('[')[0]})" if best.source else ""
     lines.append(paragraph(f"The {len(names)}{origin}: {', '.join(names)}", 2))
+    if result.explanation is not None:
+        lines.append(paragraph(_explained(result.explanation), 4))
     if search := result.convergence.get("feature_selection"):
         gain = f"{100 * search.last_half:.1f} %"
         sentence = "In its second half the search improved the hypervolume of its front by"
         lines.append(paragraph(f"{sentence} {gain}."))
     return "\n".join(lines)
+
+
+def _explained(explanation: Explanation) -> str:
+    from moerank.verdict import short, signed
+
+    worth = ", ".join(f"{name} {short(loss)}" for name, loss in explanation.worth.items())
+    difference, error = explanation.curves
+    return (
+        f"Explained by curves on validation: {signed(difference)} ± {short(error)}, by an additive "
+        f"ranker on the same features. Loss where a feature is permuted: {worth}"
+    )
 
 
 def _size_rows(result: Result) -> list[str]:

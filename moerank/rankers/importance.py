@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import scipy
 
-from moerank.arrays import Array, Matrix, Vector
+from moerank.arrays import Array, Mask, Matrix, Vector
 from moerank.checks import check_choice
 from moerank.data import RankingData, remembered
 from moerank.data.describe import feature_correlations, label_correlations
@@ -21,6 +21,9 @@ ZERO_TOLERANCE = 1e-12
 
 # Number of features that are measured together, because the table of their weights is square.
 BLOCK_FEATURES = 256
+
+# Random orders of the values of each feature.
+N_PERMUTATIONS = 5
 
 FeatureImportance: TypeAlias = (
     str | Metric | Array | Sequence[float] | Callable[[RankingData], Array]
@@ -162,3 +165,29 @@ SIMILARITIES: dict[str, Callable[[RankingData], Matrix]] = {
     "kendall": lambda data: np.abs(kendall_tau(data.X64)),
     "identity": lambda data: np.eye(data.n_features),
 }
+
+
+def permutation_losses(
+    predict: Callable[[Matrix], Vector],
+    data: RankingData,
+    metric: Metric,
+    mask: Mask,
+    n_permutations: int = N_PERMUTATIONS,
+    random_state: int | None = None,
+) -> Vector:
+    """Return the mean loss (n_features,) of a metric where the values of a feature are permuted; 0 outside the mask.
+
+    They are permuted among all documents. One prediction for each permutation of each feature in the mask.
+    """
+    rng = np.random.default_rng(random_state)
+    X = np.array(data.X64)
+    losses = np.zeros(data.n_features)
+    value = metric.score(data, predict(X))
+    for feature in np.flatnonzero(mask):
+        scores = np.empty((len(X), n_permutations))
+        for permutation in scores.T:
+            X[:, feature] = rng.permutation(data.X64[:, feature])
+            permutation[:] = predict(X)
+        X[:, feature] = data.X64[:, feature]
+        losses[feature] = value - np.mean(metric.score(data, scores))
+    return losses

@@ -229,6 +229,21 @@ class Times(Stored):
     stages: dict[str, list[float]]
 
 
+class Explanation(Stored):
+    """What explains trees that serve, which have no curves of their own.
+
+    Attributes
+    ----------
+    worth : dict of str to float
+        The loss of the first metric on the validation queries where the values of a feature are permuted.
+    curves : (float, float)
+        The difference that an additive ranker on the same features makes there, and its paired standard error.
+    """
+
+    worth: dict[str, float]
+    curves: tuple[float, float]
+
+
 class Result(Stored):
     """The result of one solver with one seed on one fold of a problem.
 
@@ -287,6 +302,8 @@ class Result(Stored):
         The index of the chosen member in `front`, from 0.
     shapes : list of Shape
         What each feature of the chosen member adds to its score, if it adds up functions of one or two features.
+    explanation : Explanation or None
+        What the features of trees are worth that serve, and what curves would lose; None for other rankers.
     baselines : list of Member
         All features, the best single feature, and LambdaMART on all features.
     certificate : Certificate or None
@@ -328,6 +345,7 @@ class Result(Stored):
     front: Annotated[list[Member], Field(min_length=1)]
     chosen: Natural
     shapes: list[Shape]
+    explanation: Explanation | None = None
     baselines: list[Member]
     certificate: Certificate | None = None
     convergence: dict[str, Convergence]

@@ -35,17 +35,17 @@ from moerank.metrics import (
 )
 from moerank.mofsrank.objectives import FRONT, Candidates, Objective, bounds_of, read_objectives
 from moerank.mofsrank.settings import STAGES
-from moerank.rankers.importance import single_feature_values
+from moerank.rankers.importance import permutation_losses, single_feature_values
 from moerank.rankers.lambda_mart import TREES, tree_baseline
 from moerank.rankers.model import Model
 from moerank.rankers.population import batch_of
 from moerank.rankers.shapes import shapes_of
 from moerank.runs.problem import Problem
-from moerank.runs.result import Convergence, Member, Result, Scores, Times
+from moerank.runs.result import Convergence, Explanation, Member, Result, Scores, Times
 from moerank.runs.solver import NamedSolver, RunArguments, Solver, configuration
 from moerank.runs.sources import DataFolder
-from moerank.solvers import make_backend
-from moerank.statistics import Tail
+from moerank.solvers import SERVERS, make_backend
+from moerank.statistics import Tail, mean_and_error
 from moerank.verdict import Verdict, compare, judge
 from moerank.version import VERSION
 
@@ -298,7 +298,6 @@ def _measure(run: FoldRun, prepared: Prepared, estimator: Any, times: Times) -> 
     problem = run.problem
     train, _, test = run.parts.values()
     front, index = measured_front(estimator, run.solver.label, prepared.measure)
-    names = list(train.feature_names)
     history = getattr(estimator, "history_", {})
     subsets = getattr(estimator, "instance_subsets_", None)
     return Result(
@@ -312,11 +311,11 @@ def _measure(run: FoldRun, prepared: Prepared, estimator: Any, times: Times) -> 
         searched_by=prepared.searched_by,
         box=prepared.box,
         configuration=run.configuration,
-        feature_names=names,
+        feature_names=list(train.feature_names),
         scaling=train.scaling,
         missing=train.missing,
         missing_values=train.missing_values,
-        negative=[names[feature] for feature in np.flatnonzero(negative_features(train))],
+        negative=_names_of(train, negative_features(train)),
         instances=getattr(estimator, "instance_unit_", None),
         n_instances=None if subsets is None else subsets.shape[1],
         verdict=verdict_on_test(run, prepared, estimator, front[index]),
@@ -326,6 +325,7 @@ def _measure(run: FoldRun, prepared: Prepared, estimator: Any, times: Times) -> 
         front=front,
         chosen=index,
         shapes=list(shapes_of(front[index].trees, train)),
+        explanation=_explanation(run, front[index]),
         baselines=prepared.baselines,
         convergence={stage: _convergence(table) for stage, table in history.items()},
         n_evaluations=int(getattr(estimator, "n_evaluations_", 0)),
@@ -333,6 +333,28 @@ def _measure(run: FoldRun, prepared: Prepared, estimator: Any, times: Times) -> 
         times=times,
         versions=_versions(),
     )
+
+
+def _explanation(run: FoldRun, member: Member) -> Explanation | None:
+    """Return what explains the trees of a member that serves; None if it has no trees, or functions of one feature."""
+    train, validation, _ = run.parts.values()
+    if not member.ranker or member.trees is None or shapes_of(member.trees, train):
+        return None
+    mask, metric = np.isin(np.arange(train.n_features), member.features), run.metrics[0]
+    losses = permutation_losses(
+        member.trees.scores, validation, metric, mask, random_state=run.random_state
+    )
+    tables = train.with_features(mask), validation.with_features(mask)
+    curves = make_backend(SERVERS["additive"][0]).tune(*tables, metric=run.tuning).fit(tables[0])
+    scores = np.column_stack([curves.predict(tables[1]), member.trees.scores(validation.X64)])
+    values = validation.weighted(metric.per_query(validation, scores))
+    worth = dict(zip(_names_of(train, mask), losses[mask].tolist(), strict=True))
+    ordered = dict(sorted(worth.items(), key=lambda item: -item[1]))
+    return Explanation(worth=ordered, curves=mean_and_error(values @ [1.0, -1.0]))
+
+
+def _names_of(data: RankingData, mask: Mask) -> list[str]:
+    return [data.feature_names[feature] for feature in np.flatnonzero(mask)]
 
 
 def _weights(run: FoldRun) -> dict[str, list[float]]:

@@ -23,7 +23,11 @@ from moerank.rankers import (
 )
 from moerank.rankers.adapter import RankerOrNone, train_on
 from moerank.rankers.base import Grid, MetricOrNone
-from moerank.rankers.importance import single_feature_values
+from moerank.rankers.importance import (
+    N_PERMUTATIONS,
+    permutation_losses,
+    single_feature_values,
+)
 from moerank.rankers.model import Forest
 from moerank.scikit_learn import check_is_fitted, clone
 
@@ -215,7 +219,7 @@ class ByPermutation:
     """Base of the filters that look at what the metric loses where the values of a feature are permuted."""
 
     metric: MetricOrNone = None
-    n_permutations: Count = 5
+    n_permutations: Count = N_PERMUTATIONS
     random_state: int | None = None
 
     def _losses(
@@ -228,18 +232,9 @@ class ByPermutation:
         """Return the mean loss (n_features,) of the metric on the validation data, if any; 0 outside the mask."""
         data = train if validation is None else validation
         metric = as_metric(self.metric, NDCG(10))
-        rng = np.random.default_rng(self.random_state)
-        X = np.array(data.X64)
-        losses = np.zeros(data.n_features)
-        value = metric.score(data, predict(X))
-        for feature in np.flatnonzero(mask):
-            scores = np.empty((len(X), self.n_permutations))
-            for permutation in scores.T:
-                X[:, feature] = rng.permutation(data.X64[:, feature])
-                permutation[:] = predict(X)
-            X[:, feature] = data.X64[:, feature]
-            losses[feature] = value - np.mean(metric.score(data, scores))
-        return losses
+        return permutation_losses(
+            predict, data, metric, mask, self.n_permutations, self.random_state
+        )
 
 
 class PermutationImportance(ByPermutation, Filter):

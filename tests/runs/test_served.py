@@ -9,6 +9,7 @@ from helpers.changes import replace
 from helpers.served_models import GUIDE
 
 import moerank as mr
+from moerank.cli.tables import run_summary
 from moerank.data import PER_QUERY, RankingData, fit_scaling, make_planted
 from moerank.metrics import NDCG
 from moerank.runs.problem import make_problem
@@ -226,3 +227,41 @@ def test_the_ranker_of_the_verdict_is_the_baseline_and_is_stored(stored, tmp_pat
     data = RankingData(new[NAMES].to_numpy(), new["bought"], new["session"], feature_names=NAMES)
     means = [NDCG(10).score(data, result.model(member).predict(data)) for member in (result.best, reference)]
     assert found["difference"] * found["n_differing"] / 60 == pytest.approx(means[0] - means[1], abs=1e-12)
+    assert (result.explanation is None) == linear
+
+
+def test_trees_that_serve_are_explained_on_validation_queries(command, tmp_path):
+    names = [*NAMES[:3], "same"]
+    rng = np.random.default_rng(0)
+    X = rng.random((900, 4))
+    X[:, 3] = np.repeat(rng.random(60) < 0.5, 15)
+    y = ((np.where(X[:, 3] == 1, X[:, 0], X[:, 1]) + 0.1 * rng.normal(size=900)) > 0.7).astype(int)
+    data = RankingData(X, y, np.repeat(np.arange(60), 15), feature_names=names)
+    trees = "lambdamart[n_trees=40,n_leaves=4,min_leaf=3]"
+    serve = {"serve.rankers": [trees], "serve.proposals": ["lambdamart-gain[n_trees=20]"], "comparison.trees": 5}
+    solver = "mofsrank[instance_selection=false,ensemble=false]"
+    problem = make_problem("kinds", data, serve | {"feature_selection.generations": 3})
+    result = run_fold(problem, solver=solver)
+    chosen, explained = result.best, result.explanation
+    validation = problem.load_fold(1)[1]
+    model = result.model(chosen)
+    own = NDCG(10).per_query(validation, model.predict(validation))
+    assert list(explained.worth) == sorted(explained.worth, key=explained.worth.get, reverse=True)
+    assert set(explained.worth) == set(result.names(chosen.features)) >= {"price", "stars", "same"}
+    rng = np.random.default_rng(result.random_state)
+    for feature in chosen.features:
+        values = []
+        for _ in range(5):
+            table = np.array(validation.X64)
+            table[:, feature] = rng.permutation(table[:, feature])
+            scores = model.predict(RankingData(table, validation.y, validation.qid, feature_names=names))
+            values.append(NDCG(10).score(validation, scores))
+        assert explained.worth[names[feature]] == pytest.approx(own.mean() - np.mean(values), abs=1e-9)
+    mask = np.isin(np.arange(4), chosen.features)
+    parts = [part.with_features(mask) for part in problem.load_fold(1)[:2]]
+    curves = mr.AdditiveRLS().tune(*parts, metric=NDCG(10)).fit(parts[0])
+    d = NDCG(10).per_query(validation, curves.predict(parts[1])) - own
+    assert explained.curves == pytest.approx((d.mean(), d.std(ddof=1) / np.sqrt(len(d))), abs=1e-9)
+    assert explained.curves[0] < -0.05  # a sum of curves cannot say which feature counts
+    text = run_summary(result)
+    assert "Explained by curves on validation: −." in text and "Loss where a feature is permuted: " in text
