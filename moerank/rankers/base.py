@@ -2,7 +2,7 @@
 
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, is_dataclass, replace
 from functools import cache
@@ -193,11 +193,11 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         finite_scores(scores[:1], type(self).__name__)
         if not is_own(self):
             self._compare_scores(rows)
-        messages = list(self._fit_warnings())
+        messages = [self._fit_warning()]
         reason = "" if self.support_.any() else "found no feature to rank by, and "
         if reason or ((scores == scores[0]).all() and not np.ptp(self.predict(train))):
             messages.insert(0, f"{reason}scores all documents alike; {self._remedy}")
-        for message in messages:
+        for message in filter(None, messages):
             warnings.warn(f"{type(self).__name__} {message}", ConvergenceWarning, stacklevel=2)
         return self
 
@@ -428,9 +428,9 @@ class RankingEstimator(TransformerMixin, BaseEstimator):
         if is_dataclass(self):
             check_fields(self)
 
-    def _fit_warnings(self) -> Iterator[str]:
-        """Yield further warnings about the fit; each continues the class name."""
-        yield from ()
+    def _fit_warning(self) -> str:
+        """Return a further warning about the fit, which continues the class name, or nothing."""
+        return ""
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         raise NotImplementedError
@@ -467,12 +467,10 @@ class Ranker(RankingEstimator):
     # A parameter that leaves its first value in the grid only for a gain of one paired standard error.
     _guarded: ClassVar[str | None] = None
 
-    def _fit_warnings(self) -> Iterator[str]:
-        yield from super()._fit_warnings()
-        if not self._converged:
-            yield (
-                f"did not converge to tol={self.tol} in {self.n_iter_} steps; raise tol, or lower C"
-            )
+    def _fit_warning(self) -> str:
+        if self._converged:
+            return ""
+        return f"did not converge to tol={self.tol} in {self.n_iter_} steps; raise tol, or lower C"
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return the published grid of hyper-parameters for these training data, the simplest ranker first."""

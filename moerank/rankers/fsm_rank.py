@@ -1,6 +1,5 @@
 """FSMRank: one convex problem that ranks well with few, important and dissimilar features (Lai et al., 2013)."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Any, Self
@@ -102,17 +101,17 @@ class FSMRank(LargestWeightsPath, Backend):
         self.objectives_ = history[: self.n_iter_ + 1, 0].copy()
         self._set_weights(weights_of(variables)[0])
 
-    def _fit_warnings(self) -> Iterator[str]:
-        yield from super()._fit_warnings()
+    def _fit_warning(self) -> str:
         if self.n_iter_ < self.max_iter:
-            return
+            return ""
         previous, final = self.objectives_[-2:]
         change = abs(final - previous)
-        if change > self.tol * abs(previous):
-            yield (
-                f"stopped at max_iter={self.max_iter} steps, the last of which changed the "
-                f"objective by {change:.3g}; raise max_iter or tol, or scale the features"
-            )
+        if change <= self.tol * abs(previous):
+            return ""
+        return (
+            f"stopped at max_iter={self.max_iter} steps, the last of which changed the "
+            f"objective by {change:.3g}; raise max_iter or tol, or scale the features"
+        )
 
     def _train(self, train: RankingData, masks: Masks) -> Matrix:
         return weights_of(self._minimise(train, masks)[0])

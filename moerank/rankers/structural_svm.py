@@ -1,6 +1,6 @@
 """Structural support vector machines: RankSVMStruct and SVMMAP, trained by cutting planes (Joachims et al., 2009)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -142,10 +142,9 @@ class CuttingPlaneRanker(LinearRanker):
         self._reached = planes.converged_
         return w
 
-    def _fit_warnings(self) -> Iterator[str]:
-        yield from super()._fit_warnings()
+    def _fit_warning(self) -> str:
         if self._reached:
-            return
+            return ""
         if self.n_iter_ == self.max_iter:
             reason = f"max_iter={self.max_iter} cutting planes; raise max_iter or eps, or lower C"
         else:
@@ -153,7 +152,7 @@ class CuttingPlaneRanker(LinearRanker):
                 f"{self.n_iter_} cutting planes, because rounding allows no better with features "
                 "of such scales; scale them, for instance by query_level_norm, or lower C"
             )
-        yield f"stopped within {self.gap_:.3g} of the minimum after {reason}"
+        return f"stopped within {self.gap_:.3g} of the minimum after {reason}"
 
     def _candidate_scores(
         self, train: RankingData, validation: RankingData, candidates: list[Self]

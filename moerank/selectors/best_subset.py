@@ -1,6 +1,6 @@
 """Best subset of every size for RankRLS, proved by leaps and bounds (Furnival and Wilson, 1974)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 
 import numpy as np
@@ -160,16 +160,16 @@ class BestSubset(Selection, LinearRanker):
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
         return self.path(train).scores(X)
 
-    def _fit_warnings(self) -> Iterator[str]:
-        yield from super()._fit_warnings()
+    def _fit_warning(self) -> str:
         sizes = np.sort(self.masks_.sum(axis=1)[self.gaps_ > 0])
-        if sizes.size:
-            span = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
-            yield (
-                f"ended at {self._ended_by}: subsets of {span} features are the best known, "
-                f"with losses at most {100 * self.gaps_.max():.3g} % above the optimum; "
-                "raise max_nodes or time_limit, or lower max_features"
-            )
+        if not sizes.size:
+            return ""
+        span = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
+        return (
+            f"ended at {self._ended_by}: subsets of {span} features are the best known, "
+            f"with losses at most {100 * self.gaps_.max():.3g} % above the optimum; "
+            "raise max_nodes or time_limit, or lower max_features"
+        )
 
     def _search(self, train: RankingData) -> tuple[Mask, Vector, Vector, Matrix, int, str]:
         """Return the attributes of the best subsets, the number of nodes, and the limit that ended the search."""

@@ -1,6 +1,6 @@
 """Sparse rankers: FenchelRank, RankSVM with nonconvex penalties, and the baselines of the paper on FSMRank."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Literal, Self
 
@@ -86,13 +86,13 @@ class FenchelRank(LargestWeightsPath):
         """Return r = 2⁻² … 2¹⁰; the paper tunes r but its grid is not known."""
         return [{"r": 2.0**power} for power in range(-2, 11)]
 
-    def _fit_warnings(self) -> Iterator[str]:
-        yield from super()._fit_warnings()
-        if self.n_iter_ == self.max_iter and self.gap_ > self.tol:
-            yield (
-                f"stopped at max_iter={self.max_iter} steps with a duality gap of {self.gap_:.3g}; "
-                "raise max_iter or tol, or lower r"
-            )
+    def _fit_warning(self) -> str:
+        if self.n_iter_ < self.max_iter or self.gap_ <= self.tol:
+            return ""
+        return (
+            f"stopped at max_iter={self.max_iter} steps with a duality gap of {self.gap_:.3g}; "
+            "raise max_iter or tol, or lower r"
+        )
 
     @one_blas_thread()
     def _weights(self, train: RankingData) -> Matrix:
@@ -229,14 +229,14 @@ class NonconvexRanker(LargestWeightsPath):
         self.n_iter_ = len(objectives)
         return W[0]
 
-    def _fit_warnings(self) -> Iterator[str]:
-        yield from super()._fit_warnings()
-        if self.n_iter_ == self.max_iter and self._change > self.tol:
-            yield (
-                f"stopped at max_iter={self.max_iter} weighted ℓ₁ problems, the last of which "
-                f"changed a weight by {self._change:.3g}; raise max_iter, tol, lam or gamma, "
-                "or lower C"
-            )
+    def _fit_warning(self) -> str:
+        if self.n_iter_ < self.max_iter or self._change <= self.tol:
+            return ""
+        return (
+            f"stopped at max_iter={self.max_iter} weighted ℓ₁ problems, the last of which "
+            f"changed a weight by {self._change:.3g}; raise max_iter, tol, lam or gamma, "
+            "or lower C"
+        )
 
     def _candidate_scores(
         self, train: RankingData, validation: RankingData, candidates: list[Self]
