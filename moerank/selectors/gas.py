@@ -258,7 +258,7 @@ def unlike_order(relevance: Matrix, similarity: Matrix, p: float) -> Integers:
         v = remaining[int(np.argmin(similarity[order[-1], remaining]))]
         neighbours = np.array([f for f in remaining if f != v], np.int64)
         ranked = np.argsort(-similarity[v, neighbours], kind="stable")
-        nearest = neighbours[ranked[: _share(p, len(neighbours))]]
+        nearest = neighbours[ranked[: max(1, round(p * len(neighbours)))]]
         candidates = [v, *nearest.tolist()]
         order.append(candidates[int(np.argmax(relevance[candidates]))])
         remaining.remove(order[-1])
@@ -304,15 +304,12 @@ class XGAS(RelevanceFilter):
     p: Share = 0.05
 
     def _own_grid(self, train: RankingData) -> Grid:
-        compared = {_share(p, train.n_features - 2): p for p in (0.5, 0.25, 0.1, 0.05)}
+        n_others = train.n_features - 2
+        compared = {max(1, round(p * n_others)): p for p in (0.5, 0.25, 0.1, 0.05)}
         return [{"p": p} for p in sorted(compared.values())]
 
     def _search(self, relevance: Matrix, similarity: Matrix) -> Integers:
         return unlike_order(relevance, similarity, self.p)
-
-
-def _share(p: float, n_others: int) -> int:
-    return max(1, round(p * n_others))
 
 
 class HCAS(RelevanceFilter):
