@@ -169,6 +169,7 @@ def newton_lanes(
     feature_mask: Mask,
     B: Matrix,
     rhs: Vector,
+    start: Matrix,
     C: float,
     margin: float,
     shift: Floats,
@@ -185,7 +186,8 @@ def newton_lanes(
     pairs : see `PairGroups`
     words : (n_pairs,); bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.
     feature_mask : (lanes, n_features); at least one feature per lane
-    B, rhs : (n_features, n_features) and (n_features,), the quadratic model, from whose minimum each lane starts
+    B, rhs : (n_features, n_features) and (n_features,), the quadratic model
+    start : (lanes, n_features), or no rows to start from the minimum of the model
     shift : (n_documents,), or empty for 0
     tolerance : see `advance_newton`
     """
@@ -195,7 +197,12 @@ def newton_lanes(
     state = Newton(*fields)
     W = state.W
     for lane in range(lanes):
-        solve(factors[lane], feature_mask[lane], rhs, W[lane])
+        if len(start):
+            for f in range(n_features):
+                W[lane, f] = start[lane, f] if feature_mask[lane, f] else 0.0
+        else:
+            solve(factors[lane], feature_mask[lane], rhs, W[lane])
+    for lane in range(lanes):
         if n_kept[lane] == 0:
             state.task[lane] = IDLE
     scale = C / n_kept

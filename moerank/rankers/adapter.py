@@ -74,8 +74,9 @@ class RankerAdapter(BaseEstimator):
         *,
         pair_mask: Mask | None = None,
         feature_mask: Mask | None = None,
+        start: Matrix | None = None,
     ) -> Matrix | FittedPopulation:
-        """Train one ranker for each row of `feature_mask`; see `FitnessBackend`.
+        """Train one ranker for each row of `feature_mask`; see `FitnessBackend`. `start` is ignored.
 
         Returns
         -------

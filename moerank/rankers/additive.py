@@ -138,14 +138,16 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     target: TargetName = "unit"
     interactions: Annotated[int, partial(check_at_least, 0)] = 0
 
-    def _train(self, train: RankingData, masks: Masks) -> TablePopulation:
+    def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> TablePopulation:
         if masks.unit == "pair" and masks.choose_units:
             raise ValueError(f"{train.name}: {NO_PAIRS}")
         if masks.unit_rows is not None:
             members = zip(masks.features, masks.unit_rows, strict=True)
             parts = [
                 self._train(
-                    train, replace(masks, features=features[None], shared=mask, unit_rows=None)
+                    train,
+                    replace(masks, features=features[None], shared=mask, unit_rows=None),
+                    None,
                 )
                 for features, mask in members
             ]
@@ -161,7 +163,7 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
             )  # a copy, or the data would remember each part
             part_masks = replace(masks, features=np.ones((1, part.n_features), bool))
             cells = np.repeat(features, np.diff(bins.first))
-            table[cells] = self._train(part, part_masks).tables[0]
+            table[cells] = self._train(part, part_masks, None).tables[0]
         return TablePopulation(bins, tables)
 
     def judge_of_instances(self, train: RankingData, unit: Unit) -> RankRLS:
@@ -235,7 +237,7 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
         return System(prior, A, prior.root(TARGETS[self.target].moment(moments)[None])[0])
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        self._population = self._train(train, read_masks(train))
+        self._population = self._train(train, read_masks(train), None)
         finite_scores(self._population.scores(train.X[:1])[:, 0], type(self).__name__)
         bins, table = self._population.bins, self._population.tables[0]
         self.forest_ = self._population.forest(0)

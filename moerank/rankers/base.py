@@ -617,6 +617,7 @@ class Trainer(Ranker, Generic[Trained]):
         *,
         pair_mask: Mask | None = None,
         feature_mask: Mask | None = None,
+        start: Matrix | None = None,
         unit: Unit = "pair",
     ) -> Trained:
         """Train one ranker for each row of the masks.
@@ -629,6 +630,8 @@ class Trainer(Ranker, Generic[Trained]):
             packed, ``np.packbits(pair_mask, axis=1)``.
         feature_mask : ndarray of bool, shape (n_individuals, n_features) or (n_features,), optional
             The features that each individual may use, at least one.
+        start : ndarray, shape (n_individuals, n_features), optional
+            Weights from which an iterative backend starts, in place of its own guess.
         unit : {"pair", "document", "query"}, default "pair"
             What a column of `pair_mask` stands for. A document keeps its pairs with other kept documents, and a query
             keeps all of its pairs; they are counted, not listed.
@@ -646,14 +649,14 @@ class Trainer(Ranker, Generic[Trained]):
         """
         self._check_parameters()
         arguments.refuse_weights(train, self)
-        return self._train(train, read_masks(train, pair_mask, feature_mask, unit))
+        return self._train(train, read_masks(train, pair_mask, feature_mask, unit), start)
 
     @property
     def takes_packed(self) -> bool:
         """Whether rows of pairs may be packed: True unless a subclass reads the masks by itself."""
         return type(self).fit_population is Trainer.fit_population
 
-    def _train(self, train: RankingData, masks: Masks) -> Trained:
+    def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Trained:
         """Return the trained rankers of a population; `listed_pairs` unfolds the masks."""
         raise NotImplementedError
 
@@ -667,7 +670,7 @@ class Backend(LinearRanker, Trainer[Matrix]):
     _trained_together: ClassVar[tuple[str, ...] | None] = None
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        self._set_weights(self._train(train, read_masks(train))[0])
+        self._set_weights(self._train(train, read_masks(train), None)[0])
 
     def _candidate_scores(
         self, train: RankingData, validation: RankingData, candidates: list[Self]
@@ -678,9 +681,11 @@ class Backend(LinearRanker, Trainer[Matrix]):
         """Train each entry of a grid on all pairs and features, and return W (n_candidates, n_features)."""
         return np.concatenate([candidate.fit_population(train) for candidate in candidates])
 
-    def _solved(self, loss: PairLoss, C: float, pairs: Pairs, masks: Masks) -> Matrix:
+    def _solved(
+        self, loss: PairLoss, C: float, pairs: Pairs, masks: Masks, start: Matrix | None
+    ) -> Matrix:
         """Return the minima of a loss, with the relative error `tol`."""
-        W, converged = solve_pairs(loss, pairs, masks, C, self.tol)
+        W, converged = solve_pairs(loss, pairs, masks, C, tolerance=self.tol, start=start)
         if not converged.all():
             # Always the same text, so that a search of many generations shows it once.
             warnings.warn(

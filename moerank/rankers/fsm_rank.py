@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.checks import Count, NotNegative
@@ -18,7 +19,7 @@ from moerank.rankers.importance import (
 )
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.training.masks import Masks, read_masks
-from moerank.training.pairs import Penalties, pairs_for
+from moerank.training.pairs import SQUARED_HINGE, ListedPairs, Penalties, pairs_for
 
 
 class FSMRank(LargestWeightsPath, Backend):
@@ -113,8 +114,23 @@ class FSMRank(LargestWeightsPath, Backend):
             f"objective by {change:.3g}; raise max_iter or tol, or scale the features"
         )
 
-    def _train(self, train: RankingData, masks: Masks) -> Matrix:
-        return weights_of(self._minimise(train, masks)[0])
+    def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Matrix:
+        return weights_of(self._minimise(train, masks, start)[0])
+
+    def objective(self, train: RankingData, variables: ArrayLike) -> float:
+        """Return the objective on all pairs of `train` at `variables`, [u; v] of shape (2 * n_features,), not negative.
+
+        The weights w of any linear ranker are the point ``np.concatenate([w.clip(0), (-w).clip(0)])``. A weight on a
+        feature of importance 0 has an infinite cost.
+        """
+        u, v = np.split(np.asarray(variables, dtype=float), 2)
+        problem = ListedPairs.of(train)
+        loss = problem.residuals(u - v, SQUARED_HINGE)[0] / len(problem)
+        (s, A, _), size = measures_of(train, self), u + v
+        positive = size > 0
+        with np.errstate(divide="ignore"):
+            cost = (size[positive] / s[positive]).sum()
+        return float(loss + 0.5 * self.lambda1 * size @ A @ size + self.lambda2 * cost)
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return lambda1 and lambda2 in 10⁰ … 10⁻⁶ by half powers, 169 entries; the paper gives no grid."""
@@ -127,10 +143,14 @@ class FSMRank(LargestWeightsPath, Backend):
         """Train entries of a grid that differ only in lambda1 and lambda2 as one population."""
         masks = read_masks(train, feature_mask=np.ones((len(candidates), train.n_features), bool))
         lambdas = np.array([[c.lambda1 for c in candidates], [c.lambda2 for c in candidates]])
-        return weights_of(candidates[0]._minimise(train, masks, lambdas)[0])
+        return weights_of(candidates[0]._minimise(train, masks, lambdas=lambdas)[0])
 
     def _minimise(
-        self, train: RankingData, masks: Masks, lambdas: Matrix | None = None
+        self,
+        train: RankingData,
+        masks: Masks,
+        start: Matrix | None = None,
+        lambdas: Matrix | None = None,
     ) -> tuple[Matrix, Integers, Matrix]:
         """Run Algorithm 1, see `ListedPairs.minimise_penalised`; the entries of a grid have their own `lambdas`."""
         n = len(masks.features)
@@ -138,9 +158,13 @@ class FSMRank(LargestWeightsPath, Backend):
             lambdas = np.tile([[self.lambda1], [self.lambda2]], n)
         s, A, cost = measures_of(train, self)
         masks = replace(masks, features=masks.features & (s > 0))
+        weights = np.zeros((n, train.n_features))
+        if start is not None:
+            weights = np.where(masks.features, start, 0.0)
+        variables = np.hstack([weights.clip(0.0), (-weights).clip(0.0)])
         penalties = Penalties(A, np.tile(cost, (n, 1)), *lambdas)
         return pairs_for(train, masks).minimise_penalised(
-            penalties, masks, np.zeros((n, 2 * train.n_features)), self.max_iter, self.tol
+            penalties, masks, variables, self.max_iter, self.tol
         )
 
 

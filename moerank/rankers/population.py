@@ -68,6 +68,7 @@ class FitnessBackend(Protocol):
         *,
         pair_mask: Mask | None = None,
         feature_mask: Mask | None = None,
+        start: Matrix | None = None,
     ) -> Matrix | Scorer:
         """Train one ranker for each row of the masks and return their weights W (n_individuals, n_features).
 
@@ -81,6 +82,8 @@ class FitnessBackend(Protocol):
             The preference pairs that each individual trains on; all individuals share a mask of one axis.
         feature_mask : ndarray of bool, shape (n_individuals, n_features) or (n_features,), optional
             The features that each individual may use, at least one.
+        start : ndarray, shape (n_individuals, n_features), optional
+            Weights from which an iterative backend starts, in place of its own guess.
         """
 
 

@@ -96,12 +96,12 @@ class RankRLS(Backend):
     _takes_weights = True
     _guarded = "target"
 
-    def _train(self, train: RankingData, masks: Masks) -> Matrix:
+    def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Matrix:
         systems = self._systems(train, masks)
         if systems is None:
             # The same objective divided by 2 alpha is RankSVM's, with the squared loss.
             pairs = pairs_for(train, masks, self._target)
-            return self._solved(SQUARED, 0.5 / self.alpha, pairs, masks)
+            return self._solved(SQUARED, 0.5 / self.alpha, pairs, masks, start)
         if masks.unit_rows is None:
             return ridge_subsets(*systems, np.ascontiguousarray(masks.features))
         members = zip(*systems, masks.features, strict=True)

@@ -61,12 +61,12 @@ class RankSVM(Backend):
     C: Positive = 1.0
     tol: NotNegative = 1e-7
 
-    def _train(self, train: RankingData, masks: Masks) -> Matrix:
-        if not masks.choose_units and masks.features.all():
+    def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Matrix:
+        if not masks.choose_units and masks.features.all() and start is None:
             return self._minima(train, [self.C]).repeat(len(masks.features), axis=0)
         longest_list = min(SHORT_LIST * train.n_documents, LONGEST_LIST)
         pairs = pairs_for(train, masks, longest_list=longest_list)
-        return self._solved(SQUARED_HINGE, self.C, pairs, masks)
+        return self._solved(SQUARED_HINGE, self.C, pairs, masks, start)
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return LETOR's grid, C = ½ · 10ᵏ with k = −2 … 2."""

@@ -240,7 +240,7 @@ class ListedPairs:
         return Expanded(float(0.5 * product(w, w) + scale * total), w - 2.0 * scale * pull, hessian)
 
     def solve_population(
-        self, model: PairModel, masks: Masks, tolerance: float
+        self, model: PairModel, masks: Masks, *, tolerance: float, start: Matrix | None = None
     ) -> tuple[Matrix, Mask]:
         """Return the minima as `solve_pairs` does, from a `model` close to all individuals."""
         W: Matrix = np.empty(masks.features.shape)
@@ -248,11 +248,12 @@ class ListedPairs:
         feature_mask = masks.features & self._varies  # the weight of other features is always 0
         shift = self.shift.astype(np.float32) if self.shift.any() else np.empty(0, np.float32)
         for rows, words, counts in self._groups(masks, np.float32):
+            origin = np.zeros((0, W.shape[1])) if start is None else _fill_up(start[rows], _SINGLE)
             state = newton.begin_newton(np.zeros((_SINGLE, W.shape[1])))
             lane_mask = _fill_up(feature_mask[rows], _SINGLE)
             newton.newton_lanes(
                 tuple(state), self.X_lanes, self.pairs.groups, words, counts, lane_mask,
-                model.B, model.rhs, model.C,
+                model.B, model.rhs, origin, model.C,
                 self.target.margin, shift, model.loss.one_sided, tolerance,
             )  # fmt: skip
             n = len(W[rows])
@@ -445,15 +446,16 @@ class CountedPairs:
         return self._models[loss, C]
 
     def solve_population(
-        self, model: PairModel, masks: Masks, tolerance: float
+        self, model: PairModel, masks: Masks, *, tolerance: float, start: Matrix | None = None
     ) -> tuple[Matrix, Mask]:
         """Return the minima as `solve_pairs` does, from the `model` of all pairs."""
         features = masks.features
         check_square(*features.shape[::-1])
         factors = factorise(model.B, features)
-        W = np.zeros(features.shape)
-        for factor, mask, w in zip(factors, features, W, strict=True):
-            solve(factor, mask, model.rhs, w)
+        W = np.where(features, 0.0 if start is None else start, 0.0)
+        if start is None:
+            for factor, mask, w in zip(factors, features, W, strict=True):
+                solve(factor, mask, model.rhs, w)
         scale = model.C / self.counts(masks)
         return W, self._newton(model.loss, np.float32, masks, factors, W, scale, tolerance)
 
@@ -611,14 +613,16 @@ def solve_pairs(
     pairs: Pairs,
     masks: Masks,
     C: float,
+    *,
     tolerance: float,
+    start: Matrix | None = None,
 ) -> tuple[Matrix, Mask]:
     """Minimise ½ ‖w‖² + (C / p) Σ ℓ for the features and pairs of each individual; return weights and convergence.
 
     Shapes (n_individuals, n_features) and (n_individuals,). `tolerance` bounds the relative error of each objective.
-    Every individual begins at the minimum of a quadratic model for all features and the pairs that all share. The
-    squared loss is its own model; the model of the hinge is found by counting, except for listed subsets. Individuals
-    with few pairs of their own are solved alone, exact to rounding; see `PairLoss`.
+    Every individual begins at the minimum of a quadratic model for all features and the pairs that all share, unless
+    `start` is given. The squared loss is its own model; the model of the hinge is found by counting, except for listed
+    subsets. Individuals with few pairs of their own are solved alone, exact to rounding; see `PairLoss`.
     """
     features = masks.features
     n_dimensions = np.minimum(features.sum(axis=1), pairs.data.n_documents - pairs.data.n_queries)
@@ -630,5 +634,8 @@ def solve_pairs(
         counted = loss.one_sided and pairs.has_all_pairs
         model = (CountedPairs.of(pairs.data, pairs.target) if counted else pairs).model(loss, C)
         rows = ~alone if alone.any() else slice(None)  # which copies nothing
-        W[rows], reached[rows] = pairs.solve_population(model, masks.of_rows(rows), tolerance)
+        start = None if start is None else start[rows]
+        W[rows], reached[rows] = pairs.solve_population(
+            model, masks.of_rows(rows), tolerance=tolerance, start=start
+        )
     return W, reached

@@ -89,7 +89,7 @@ class Fitted:
 class Trees:
     """A backend of another package: trees on the documents that take part in the kept pairs."""
 
-    def fit_population(self, train, *, pair_mask=None, feature_mask=None):
+    def fit_population(self, train, *, pair_mask=None, feature_mask=None, start=None):
         keep = np.ones(len(train.pairs), bool) if pair_mask is None else pair_mask
         rows = np.union1d(train.pairs.better[keep], train.pairs.worse[keep])
         fits = [

@@ -41,13 +41,14 @@ def test_feature_subsets_equal_the_dense_closed_form(noisy_data, parameters):
 
 
 @pytest.mark.parametrize("target", ["unit", "difference"])
-@pytest.mark.parametrize("alpha", [1e-3, 0.1])
-def test_own_pairs_reach_the_minimum_of_the_objective(noisy_data, target, alpha):
+@pytest.mark.parametrize(("alpha", "scale"), [(1e-3, 0), (0.1, 0), (0.1, 0.5)])
+def test_own_pairs_reach_the_minimum_of_the_objective_from_any_start(noisy_data, target, alpha, scale):
     rng = np.random.default_rng(2)
     keep = rng.random((19, len(noisy_data.pairs))) < rng.uniform(0.05, 0.9, (19, 1))
     features = rng.random((19, noisy_data.n_features)) < 0.6
     features[:, 0] = True
-    W = RankRLS(alpha, target=target).fit_population(noisy_data, pair_mask=keep, feature_mask=features)
+    start = rng.normal(scale=scale, size=features.shape) if scale else None
+    W = RankRLS(alpha, target=target).fit_population(noisy_data, pair_mask=keep, feature_mask=features, start=start)
     for w, mask, used in zip(W, keep, features, strict=True):
         better, worse = noisy_data.pairs.better[mask], noisy_data.pairs.worse[mask]
         t = 1.0 if target == "unit" else noisy_data.y[better] - noisy_data.y[worse]

@@ -28,14 +28,17 @@ def test_a_number_that_all_values_share_moves_no_weight(noisy_data, ranker):
 
 
 @pytest.mark.parametrize("C", [0.05, 1.0, 50.0])
-@pytest.mark.parametrize(("density", "shared"), [(0.5, False), (0.05, False), (0.2, True), (0.3, False)])
-def test_a_population_equals_one_by_one(noisy_data, C, density, shared):
+@pytest.mark.parametrize(
+    ("density", "shared", "scale"), [(0.5, False, 0), (0.05, False, 0), (0.2, True, 0), (0.3, False, 20)]
+)
+def test_a_population_equals_one_by_one_from_any_start(noisy_data, C, density, shared, scale):
     rng = np.random.default_rng(5)
     keep = rng.random((37, len(noisy_data.pairs))) < density  # no multiple of the group size
     features = rng.random((37, noisy_data.n_features)) < 0.6
     features[:, 0] = True
+    start = rng.normal(scale=scale, size=features.shape) if scale else None
     pairs = keep[0] if shared else keep
-    W = RankSVM(C).fit_population(noisy_data, pair_mask=pairs, feature_mask=features)
+    W = RankSVM(C).fit_population(noisy_data, pair_mask=pairs, feature_mask=features, start=start)
     for row in range(0, 37, 4):
         D = differences(noisy_data, keep[0 if shared else row])[:, features[row]]
         objective = pair_objective(D, C)
