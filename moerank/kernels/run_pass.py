@@ -140,7 +140,8 @@ def centres(columns: Floats, offsets: Integers) -> Matrix:
 
 @kernel
 def run_pass(
-    columns: Floats,
+    columns: NDArray[np.uint8],
+    is_single: bool,
     centre: Matrix,
     offsets: Integers,
     order: RunOrder,
@@ -161,7 +162,8 @@ def run_pass(
     Only pairs with d = t − wᵀ(xᵢ − xⱼ) > 0 count with the `hinge`, else all. The task of an individual is `RESIDUALS`
     for Σ d (xᵢ − xⱼ) and Σ t d, or `CURVATURE` for Σ vᵀ(xᵢ − xⱼ) (xᵢ − xⱼ).
 
-    columns : (n_features · n_documents,), all features, one after the other
+    columns : (n_features · n_documents · 4 or 8,), the bytes of all features, one after the other, in single precision
+        if `is_single`, else in double; so the pass is compiled once for both
     centre : (n_features, n_queries), subtracted in each query
     offsets : (n_queries + 1,)
     order, lists : see `RunOrder` and `FeatureLists`
@@ -186,12 +188,15 @@ def run_pass(
     moves = np.zeros((n_individuals * (room // width), width), w.dtype)
     partial = np.zeros((len(position) + 3, width), w.dtype)
     sorted_size = longest // width + 2
-    loser, move = np.empty((sorted_size, width), w.dtype), np.empty((sorted_size, width), w.dtype)
-    total, four = np.empty((sorted_size, width), w.dtype), np.empty((1, width), w.dtype)
-    level = np.empty(sorted_size * width, w.dtype)
+    loser, winner = np.empty((sorted_size, width), w.dtype), np.empty((sorted_size, width), w.dtype)
+    move, total = np.empty((sorted_size, width), w.dtype), np.empty((sorted_size, width), w.dtype)
+    four = np.empty((1, width), w.dtype)
     # Views are made once: inside the loops each would count its references.
     score, moved = scores.reshape(-1), moves.reshape(-1)
-    as_loser, as_move, added = loser.reshape(-1), move.reshape(-1), total.reshape(-1)
+    as_loser = loser.reshape(-1)
+    as_winner = winner.reshape(-1)
+    as_move = move.reshape(-1)
+    added = total.reshape(-1)
     nothing = spread(w.dtype.type(0))
     is_kept = np.ones(longest, np.bool_)
     label_order, label_rank = np.empty(room, np.uint32), np.empty(room, np.uint32)
@@ -208,9 +213,27 @@ def run_pass(
             for k in range(offsets[query[q] + 1] - offset):
                 label_order[document + k] = document + row[sorted_first + k] - offset
                 label_rank[document + row[sorted_first + k] - offset] = k
-        block = query[c:end]
-        copy_to_tiles(columns, offsets[-1], features, offsets, block, first_vector, tiles)
-        _centre(tiles, features, centre, offsets, block, first_vector)
+        if is_single:
+            copy_to_tiles(
+                columns.view(np.float32),
+                offsets[-1],
+                features,
+                offsets,
+                query[c:end],
+                first_vector,
+                tiles,
+            )
+        else:
+            copy_to_tiles(
+                columns.view(np.float64),
+                offsets[-1],
+                features,
+                offsets,
+                query[c:end],
+                first_vector,
+                tiles,
+            )
+        _centre(tiles, features, centre, offsets, query[c:end], first_vector)
         n_tiles = (n + TILE - 1) // TILE
         _score(tiles, n_tiles, lists, w, task, RESIDUALS, scores, room // width)
         _score(tiles, n_tiles, lists, v, task, CURVATURE, moves, room // width)
@@ -243,17 +266,19 @@ def run_pass(
                 total_slack = 0.0
                 if hinge:
                     for k in range(n_of_query):
-                        level[k] = w.dtype.type(margin) - as_loser[k]
+                        as_winner[k] = w.dtype.type(margin) - as_loser[k]
                     if len(documents):
                         for k in range(n_of_query):
                             if not is_kept[k]:
-                                as_loser[k] = level[k] = -np.inf
+                                as_loser[k] = as_winner[k] = -np.inf
                     if task[individual] == RESIDUALS:
                         total_slack = _add_pairs(
-                            loser, level, None, None, total, added, runs, prefix, four
+                            loser, as_winner, None, None, total, added, runs, prefix, four
                         )
                     else:
-                        _add_pairs(loser, level, move, as_move, total, added, runs, prefix, four)
+                        _add_pairs(
+                            loser, as_winner, move, as_move, total, added, runs, prefix, four
+                        )
                 elif task[individual] == RESIDUALS:
                     total_slack = _add_all_pairs(as_loser, is_kept, margin, added, runs)
                 else:

@@ -575,10 +575,11 @@ class CountedPairs:
         if self.target.per_label:
             shift = np.asarray(self.target.per_label * data.y, float)
         if len(order[0]):
+            columns = data.columns.reshape(-1).view(np.uint8)
             w, v = W[features].astype(precision), V[features].astype(precision)
             unit_masks = _unit_mask(masks, "document"), _unit_mask(masks, "query")
             run_pass(
-                data.columns.reshape(-1), means, data.offsets, order,
+                columns, data.columns.dtype == np.float32, means, data.offsets, order,
                 feature_lists(features), w, v, task, unit_masks,
                 self.target.margin, shift, loss.one_sided, prefix, pulled, slack,
             )  # fmt: skip
