@@ -26,7 +26,14 @@ from moerank.mofsrank import objectives
 from moerank.mofsrank.feature_selection import FeatureSelection
 from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
 from moerank.mofsrank.objectives import Final, Front, Measured, ObjectiveLike
-from moerank.mofsrank.serving import SEARCH_SOURCE, FeatureSets, Serving, find_finalists, probes_of
+from moerank.mofsrank.serving import (
+    SEARCH_SOURCE,
+    FeatureSets,
+    Judgement,
+    Serving,
+    find_finalists,
+    probes_of,
+)
 from moerank.mofsrank.settings import (
     SEARCH_DEFAULTS,
     Limits,
@@ -315,17 +322,17 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
                 self.backend_ = self.backend_.tune(*tables, metric=tuning_metric)
             front, reference = self._run_stages(data)
             self.refit_, self._against = None, ""
-            unseen_values = None
+            judgement = None
             front = front.on_all_columns(data.columns)
             reference = rankers.on_all_columns(reference, data.columns)
             uses_more = validation is not None and data.columns.sum() < data.served.sum()
             if isinstance(refit, list) or uses_more:
-                front, reference, unseen_values = self._serve(front, data, validation)
+                front, reference, judgement = self._serve(front, data, validation)
             elif refit is not None:
                 front, reference = self._refit_members(refit, front, data, validation)
             self.reference_ = reference
             values = {name: self._measure(front, part) for name, part in parts.items()}
-            self._choose(front, values, unseen_values)
+            self._choose(front, values, judgement)
         self._shapes = shapes_of(getattr(self, "forest_", None), train)
 
     def _search_data(self, train: RankingData, refit: object) -> _SearchData:
@@ -383,11 +390,10 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
 
     def _serve(
         self, front: Front, data: _SearchData, validation: RankingData | None
-    ) -> tuple[Front, rankers.Population, Callable[[Mask], Matrix]]:
+    ) -> tuple[Front, rankers.Population, Judgement]:
         """Choose the kind of ranker that serves, and train it on the sets of all sources; set `refit_`.
 
-        The reference is the ranker on all features that ranks the validation queries best. The function that is
-        returned gives the cross-validated metric of sets of features. See `serving`.
+        The reference is the ranker on all features that ranks the validation queries best. See `serving`.
         """
         if validation is None:
             raise ValueError("refit with several rankers needs validation data; pass validation=…")
@@ -406,10 +412,15 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         reference = serving.best_reference()
         self._against = "" if reference == kind else " ".join(repr(settled[reference]).split())
         front = Front(sets.F, sets.feature_mask, population, sources=sets.sources)
+        judgement = serving.compare(kind, sets.feature_mask, population)
+        if unseen_values := judgement.unseen_values:
+            judgement = judgement._replace(
+                unseen_values=lambda masks: unseen_values(masks[:, data.served])
+            )
         return (
             front.on_all_columns(data.served),
             rankers.on_all_columns(serving.references[reference], data.served),
-            lambda masks: serving.unseen_values(kind, masks[:, data.served]),
+            judgement,
         )
 
     def _settled_kind(
@@ -518,26 +529,25 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         self,
         front: Front,
         values: Mapping[str, Measured],
-        unseen_values: Callable[[Mask], Matrix] | None,
+        judgement: Judgement | None,
     ) -> None:
         """Order the members by size, choose one by the rule `final`, and judge it on the validation queries."""
         # The rule of the paper uses only the training data.
         part = "training" if self.final == "train" or "validation" not in values else "validation"
-        finalists = np.empty(0, np.int64)
-        if unseen_values:
-            finalists = find_finalists(front.sizes, values[part].members.mean(axis=0))
+        quality = judgement.quality if judgement else None
         front, values, quality, self.front_ = objectives.order_by_size(
             front,
             values,
             objectives.read_objectives(self.objectives),
             part,
             retrained=self.refit_ is not None,
-            finalists=finalists,
+            quality=quality,
+            finalists=None if quality is None else find_finalists(front.sizes, quality),
         )
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_, self.trained_on_ = front.population, front.trained_on
         self.chosen_, self._decision, self._advice = self._choose_member(
-            front, quality, values, part, unseen_values
+            front, quality, values, part, judgement.unseen_values if judgement else None
         )
         self.support_ = self.front_support_[self.chosen_]
         if self.front_coefs_ is not None:

@@ -537,21 +537,24 @@ def order_by_size(
     chosen_by: str,
     *,
     retrained: bool,
-    finalists: Integers,
+    quality: Vector | None = None,
+    finalists: Integers | None = None,
 ) -> tuple[Front, dict[str, Measured], Vector, pd.DataFrame]:
-    """Order the members by size; return them, their values, mean metric on the part `chosen_by`, and table.
+    """Order the members by size; return them, their values, `quality` and table.
 
-    Members that others dominate by this metric are left out if their rankers are `retrained`, except `finalists`.
+    The quality (n_members,) is the mean metric on the part `chosen_by` if none is given. Members that others dominate
+    by it are left out if their rankers are `retrained`, except `finalists`.
     """
     means = {name: mean_over_queries(part.members) for name, part in values.items()}
     training = 1.0 - means["training"]
-    quality = -training if chosen_by == "training" else means[chosen_by]
+    if quality is None:
+        quality = -training if chosen_by == "training" else means[chosen_by]
     is_error = np.array([objective.name == "error" for objective in objectives])
     errors = front.F[:, is_error.argmax()] if is_error.any() else training
     order = np.lexsort((*front.F.T[::-1], errors, front.sizes))
     if retrained:
         is_best = is_nondominated(np.where(is_error, -quality[order, None], front.F[order]))
-        order = order[is_best | np.isin(order, finalists)]
+        order = order[is_best | np.isin(order, [] if finalists is None else finalists)]
     front, validation = front.take(order), means.get("validation", np.full(len(errors), np.nan))
     values = {name: part._replace(members=part.members[:, order]) for name, part in values.items()}
     return front, values, quality[order], front.table(objectives, errors[order], validation[order])

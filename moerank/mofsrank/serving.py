@@ -3,22 +3,23 @@
 A member of the front is a set of features and a ranker on it. The sets are those of the search, of the backend's
 forward path and of proposing solvers, such as the orders of trees. Cross-validation over the training and the
 validation queries chooses the kind of ranker once, for all sets: if each member had the kind that validates best, the
-most flexible kind would win by luck on few validation queries. The same cross-validation compares the finalists, the
-best members of a few sizes.
+most flexible kind would win by luck on few validation queries. The same cross-validation compares all sets if their
+rankers train together, and the finalists, the best members of a few sizes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from moerank import rankers
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
+from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.metrics import Metric
 from moerank.mofsrank.feature_selection import FeatureSelection
 from moerank.mofsrank.objectives import values_of
@@ -112,6 +113,17 @@ class CrossValidation:
         return self.data.weighted(values)
 
 
+class Judgement(NamedTuple):
+    """How members compare: their mean metric (n_members,), and a function with that of sets by query, on all queries.
+
+    `quality` is cross-validated if the members train together, else of validation queries. There is no function where
+    cross-validation is impossible.
+    """
+
+    quality: Vector
+    unseen_values: Callable[[Mask], Matrix] | None
+
+
 @dataclass(frozen=True, eq=False)
 class Serving:
     """Kinds of rankers that can serve, tuned, and the queries that choose among them.
@@ -160,6 +172,16 @@ class Serving:
         if fitted is not None and hasattr(ranker, "with_size_of"):
             ranker = ranker.with_size_of(fitted)
         return self.queries.values(ranker, feature_mask)
+
+    def compare(self, kind: int, feature_mask: Mask, population: rankers.Population) -> Judgement:
+        """Return how the rankers of a kind on sets of features compare."""
+        unseen_values = partial(self.unseen_values, kind) if self.queries.suffices else None
+        ranker = self.kinds[kind]
+        train_together = isinstance(ranker, rankers.FitnessBackend)
+        if unseen_values and train_together and not getattr(ranker, "interactions", 0):
+            return Judgement(mean_over_queries(unseen_values(feature_mask)), unseen_values)
+        values = values_of(self.validation, self.metric, population)
+        return Judgement(mean_over_queries(values), unseen_values)
 
     def best_kind(self, probes: Mask) -> int:
         """Return the index of the kind with the best cross-validated mean on the probes; ties go to the first."""

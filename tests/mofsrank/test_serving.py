@@ -116,7 +116,8 @@ def test_the_kind_is_chosen_by_cross_validation_and_the_member_among_finalists(f
 
     front = solver.front_
     assert set(front["source"]) <= {"search", *PROPOSALS}
-    sizes, quality = front["n_features"].to_numpy(), front["validation"].to_numpy()
+    # Linear rankers train together, so that cross-validation compares all sets; trees are compared by validation.
+    sizes, quality = front["n_features"].to_numpy(), queries.values(settled[0], solver.front_support_).mean(axis=0)
     few = find_finalists(sizes, quality)
     unseen = queries.values(settled[0], solver.front_support_[few])
     assert solver.chosen_ == few[choose_member("half-se", sizes[few], unseen.mean(axis=0), unseen)]
@@ -173,3 +174,17 @@ def test_weights_and_large_labels_reach_every_kind_and_every_proposal(fold):
     solver = fitted(parts, ["rankrls", TREES], metric=NDCG(5, gain="linear"), proposals=proposals)
     assert set(solver.front_["source"]) <= {"search", *proposals}
     assert parts[0].y.max() > 62 and np.isfinite(solver.predict(parts[2])).all()
+
+
+def test_sets_of_trees_are_compared_by_validation_and_few_queries_by_nothing_else(fold):
+    solver = fitted(fold, [TREES])
+    sizes, quality = solver.front_["n_features"].to_numpy(), solver.front_["validation"].to_numpy()
+    better = [
+        np.any((sizes <= n) & (quality >= v) & ((sizes < n) | (quality > v)))
+        for n, v in zip(sizes, quality, strict=True)
+    ]
+    assert not np.any(np.delete(better, find_finalists(sizes, quality)))
+    train, validation, _ = fold
+    one = [part.with_rows(np.arange(10)) for part in (train, validation)]
+    few = fitted(one, ["rankrls", TREES])  # no fold of one of two queries could be trained on
+    assert isinstance(few.refit_, RankRLS) and few.front_["validation"].notna().all()
