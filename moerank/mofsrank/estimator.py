@@ -27,6 +27,7 @@ from moerank.mofsrank.feature_selection import FeatureSelection
 from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
 from moerank.mofsrank.objectives import Final, Front, Measured, ObjectiveLike
 from moerank.mofsrank.serving import (
+    GREEDY_SOURCE,
     SEARCH_SOURCE,
     FeatureSets,
     Judgement,
@@ -128,10 +129,11 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         member, as for ``final="train"``; rankers that memorise their training data are then chosen by size alone.
 
         Of a list, cross-validation over the training and the validation queries chooses one ranker for all members. The
-        members are then the sets of the search and of `proposals`, and `final` chooses among the best of each of six
-        classes of sizes by cross-validation as well. The verdict compares with the ranker of the list that is best on
-        all features by validation. See `moerank.mofsrank.serving`. The same holds for a single ranker, such as trees,
-        that can use features which are the same for all documents of a query, if there are some: the search cannot.
+        members are then the sets of the search, of the forward path of the backend and of `proposals`, and `final`
+        chooses among the best of each of six classes of sizes by cross-validation as well. The verdict compares with
+        the ranker of the list that is best on all features by validation. See `moerank.mofsrank.serving`. The same
+        holds for a single ranker, such as trees, that can use features which are the same for all documents of a query,
+        if there are some: the search cannot.
     proposals : sequence of str
         Solvers that order the features; the first 1, 2, … 20 of each order are further sets for a list of rankers. By
         default the gain, the recursive elimination and the permutation importance of LambdaMART.
@@ -169,7 +171,9 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         the training data), further objectives by their names, ``validation`` (metric, NaN without data) and
         ``features`` (tuple of columns of X). With `refit`, ``error`` and objectives are those of the search, and
         ``validation`` is that of the new rankers; members that others dominate by the metric that `final` uses are
-        left out, except those among which it chooses. For a list of rankers ``source`` says what proposed the features.
+        left out, except those among which it chooses. For a list of rankers ``source`` says what proposed the features,
+        and ``unseen`` is the metric by which members dominate: cross-validated over training and validation queries if
+        the rankers train together, else that of validation.
     front_support_ : ndarray of bool, shape (n_members, n_features)
         The features of these members.
     front_coefs_ : ndarray, shape (n_members, n_features)
@@ -458,6 +462,9 @@ class MOFSRank(ShapesMixin, rankers.RankingEstimator):
         )
         searched = front.feature_mask[:, data.served]
         parts = [FeatureSets(searched, front.F, (SEARCH_SOURCE,) * len(front.F))]
+        if hasattr(self.backend_, "forward_path"):
+            order = self.backend_.forward_path(train)
+            parts.append(FeatureSets.of_order(order, stage, GREEDY_SOURCE))
         proposals = self._settings.proposals
         for number, name in enumerate(proposals):
             self._report("proposals", number / len(proposals), number)

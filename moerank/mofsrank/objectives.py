@@ -547,6 +547,7 @@ def order_by_size(
     """
     means = {name: mean_over_queries(part.members) for name, part in values.items()}
     training = 1.0 - means["training"]
+    is_judged = quality is not None
     if quality is None:
         quality = -training if chosen_by == "training" else means[chosen_by]
     is_error = np.array([objective.name == "error" for objective in objectives])
@@ -557,7 +558,10 @@ def order_by_size(
         order = order[is_best | np.isin(order, [] if finalists is None else finalists)]
     front, validation = front.take(order), means.get("validation", np.full(len(errors), np.nan))
     values = {name: part._replace(members=part.members[:, order]) for name, part in values.items()}
-    return front, values, quality[order], front.table(objectives, errors[order], validation[order])
+    table = front.table(objectives, errors[order], validation[order])
+    if is_judged:
+        table.insert(table.columns.get_loc("validation") + 1, "unseen", quality[order])
+    return front, values, quality[order], table
 
 
 def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Matrix) -> int:

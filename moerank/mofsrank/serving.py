@@ -38,6 +38,9 @@ N_PROBED = 10
 SEARCH_SOURCE = "search"
 """The source of the members of the front of the search."""
 
+GREEDY_SOURCE = "greedy path"
+"""The source of the sets of the forward path of the backend."""
+
 N_PARTS = 3
 
 FOLD_STREAM = 0x666F6C64  # key of the random stream that deals the queries to folds

@@ -3,7 +3,7 @@
     python tests/benchmarks/serving.py --out values.jsonl [--sets MQ2008 shop ...] [--deals 5] [--data DIR] [--show]
 
 A set is a folder with folds, a compressed table DIR/NAME.csv.gz whose queries are dealt 60/20/20, or shop, with a table
-for each deal. At k = 3, 5, 8, 10 and 15, moerank gives the member of at most k features with the best validation value.
+for each deal. At k = 3, 5, 8, 10 and 15, moerank gives the member of at most k features that ranks unseen queries best.
 Orders of LightGBM give their first k, and LambdaMART (300 trees of 15 leaves, stopped by validation) is trained on
 them. Each row is appended to the file as soon as it is there, and a second run does only what is missing; --show prints
 NDCG@10 on the test queries of all deals, with paired errors against LambdaMART on all features. Times are of the
@@ -62,7 +62,7 @@ def served(fold: tuple[mr.RankingData, ...], deal: int) -> Rankings:
         refit=[*chain.from_iterable(SERVERS.values())],
         random_state=deal,
     ).fit(train, validation=validation)
-    sizes, quality = solver.front_["n_features"].to_numpy(), solver.front_["validation"].to_numpy()
+    sizes, quality = solver.front_["n_features"].to_numpy(), solver.front_["unseen"].to_numpy()
     scores = solver.front_rankers_.scores(test.X)
     found = {OWN: (int(solver.support_.sum()), solver.predict(test.X))}
     for k in SIZES:

@@ -115,9 +115,10 @@ def test_the_kind_is_chosen_by_cross_validation_and_the_member_among_finalists(f
     assert means[0] > means[1]
 
     front = solver.front_
-    assert set(front["source"]) <= {"search", *PROPOSALS}
+    assert set(front["source"]) <= {"search", "greedy path", *PROPOSALS}
     # Linear rankers train together, so that cross-validation compares all sets; trees are compared by validation.
     sizes, quality = front["n_features"].to_numpy(), queries.values(settled[0], solver.front_support_).mean(axis=0)
+    np.testing.assert_allclose(front["unseen"], quality, atol=1e-12)
     few = find_finalists(sizes, quality)
     unseen = queries.values(settled[0], solver.front_support_[few])
     assert solver.chosen_ == few[choose_member("half-se", sizes[few], unseen.mean(axis=0), unseen)]
@@ -172,7 +173,7 @@ def test_weights_and_large_labels_reach_every_kind_and_every_proposal(fold):
     ]
     proposals = (*PROPOSALS, "lambdamart-permutation[n_trees=10,n_permutations=1]", "lambdamart-rfe[n_trees=10]")
     solver = fitted(parts, ["rankrls", TREES], metric=NDCG(5, gain="linear"), proposals=proposals)
-    assert set(solver.front_["source"]) <= {"search", *proposals}
+    assert set(solver.front_["source"]) <= {"search", "greedy path", *proposals}
     assert parts[0].y.max() > 62 and np.isfinite(solver.predict(parts[2])).all()
 
 
@@ -184,6 +185,7 @@ def test_sets_of_trees_are_compared_by_validation_and_few_queries_by_nothing_els
         for n, v in zip(sizes, quality, strict=True)
     ]
     assert not np.any(np.delete(better, find_finalists(sizes, quality)))
+    np.testing.assert_allclose(solver.front_["unseen"], quality, atol=1e-12)
     train, validation, _ = fold
     one = [part.with_rows(np.arange(10)) for part in (train, validation)]
     few = fitted(one, ["rankrls", TREES])  # no fold of one of two queries could be trained on
