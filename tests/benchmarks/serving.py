@@ -142,6 +142,7 @@ def show(out: Path, sets: list[str]) -> None:
     """Print a table for each set."""
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     columns = (*map(str, SIZES), OWN, ALL)
+    n_compared, n_ahead, n_behind = 0, 0, 0
     for name in sets:
         of_set = [row for row in rows if row["set"] == name]
         reference = {row["deal"]: row[ALL]["values"] for row in of_set if row["method"] == "LambdaMART"}
@@ -164,7 +165,14 @@ def show(out: Path, sets: list[str]) -> None:
                 difference = "{:+.4f} ± {:.4f}".format(*mean_and_error(np.concatenate(d)))
             seconds = np.mean([row["seconds"] for row in found])
             table.add_row(method, f"{seconds:.1f}", *cells, difference)
+            if method not in ("served", "LambdaMART"):
+                served_on = {row["deal"]: row for row in of_set if row["method"] == "served"}
+                for k in map(str, SIZES):
+                    d = [np.subtract(served_on[row["deal"]][k]["values"], row[k]["values"]) for row in found]
+                    mean, error = mean_and_error(np.concatenate(d))
+                    n_compared, n_ahead, n_behind = n_compared + 1, n_ahead + (mean > error), n_behind + (mean < -error)
         frame.show(table, 150)
+    print(f"{n_compared} comparisons at one size: ahead by more than an error {n_ahead}, behind {n_behind}")
 
 
 def main():
