@@ -56,7 +56,7 @@ def test_a_key_is_there_with_type_range_and_default(pages):
     text = pages["problem_files.md"]
     assert rows(text, "## [feature_selection]")["population"][:2] == ["whole number from 2", "`100`"]
     assert rows(text, "## [data] split")["folds"][0] == "whole number from 3 to 1,000"
-    assert rows(text, "## [search]")["margin"][:2] == ["number above 0", "`0.005`"]
+    assert rows(text, "## [search]")["margin"][:2] == ["number above 0 and at most 1", "`0.005`"]
     assert rows(text, '## [data] with source = "digits"')["n_queries"][0] == "whole number from 5"
     assert rows(text, "## [data], whatever the source")["normalize"][1] == '`"none"`'
 

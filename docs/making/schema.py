@@ -76,7 +76,8 @@ def _range(entry):
     above, below = entry.get("exclusiveMinimum"), entry.get("exclusiveMaximum")
     words = [f"from {least:,}"] if least is not None else []
     words += [f"above {above:,}"] if above is not None else []
-    words += [f"to {most:,}"] if most is not None and most < MANY else []
+    up_to = "to" if above is None else "and at most"
+    words += [f"{up_to} {most:,}"] if most is not None and most < MANY else []
     words += [f"below {below:,}"] if below is not None else []
     words += [f"at most {entry['maxLength']} signs"] if "maxLength" in entry else []
     return "" if not words else " " + " ".join(words)
