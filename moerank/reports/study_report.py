@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
 import pandas as pd
@@ -174,10 +174,13 @@ class ReportTable:
         form = FORMATTERS.get(column.partition(" of ")[0], "{:.4f}".format)
         if pd.api.types.is_integer_dtype(values):
             form = "{:,}".format
-        texts = values.astype(object).map(form, na_action="ignore").fillna("")
+
+        def text(value: float, sign: str = "") -> str:
+            return "" if pd.isna(value) else sign + form(value)
+
+        texts = values.astype(object).map(text)
         if errors is not None:
-            errors = errors.astype(object)
-            texts += errors.map(lambda error: f" ± {form(error)}", na_action="ignore").fillna("")
+            texts += errors.astype(object).map(partial(text, sign=" ± "))
         return texts
 
     @cached_property
