@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+from contextlib import suppress
 
 import pytest
 from helpers.dask_processes import WORKER, dask_process
@@ -24,7 +25,8 @@ def train():
 
 @pytest.fixture(scope="module")
 def client(scheduler):
-    with distributed.Client(scheduler[1], set_as_default=False) as client:
+    # The last test ends the scheduler; then a timeout of the connection may expire while the client closes it.
+    with suppress(RuntimeError), distributed.Client(scheduler[1], set_as_default=False) as client:
         yield client
 
 
