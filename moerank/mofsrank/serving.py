@@ -23,7 +23,7 @@ from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.metrics import Metric
 from moerank.mofsrank.feature_selection import FeatureSelection
 from moerank.mofsrank.objectives import values_of
-from moerank.rankers.adapter import train_on_subsets
+from moerank.rankers.adapter import train_on_subsets, trains_together
 from moerank.rankers.selection import nested_masks
 
 # Sizes of the proposed sets.
@@ -179,9 +179,7 @@ class Serving:
     def compare(self, kind: int, feature_mask: Mask, population: rankers.Population) -> Judgement:
         """Return how the rankers of a kind on sets of features compare."""
         unseen_values = partial(self.unseen_values, kind) if self.queries.suffices else None
-        ranker = self.kinds[kind]
-        train_together = isinstance(ranker, rankers.FitnessBackend)
-        if unseen_values and train_together and not getattr(ranker, "interactions", 0):
+        if unseen_values and trains_together(self.kinds[kind]):
             return Judgement(mean_over_queries(unseen_values(feature_mask)), unseen_values)
         values = values_of(self.validation, self.metric, population)
         return Judgement(mean_over_queries(values), unseen_values)

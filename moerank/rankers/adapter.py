@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from copy import copy
 from dataclasses import asdict
 from types import SimpleNamespace
-from typing import Annotated, Any, TypeAlias, cast
+from typing import Annotated, Any, TypeAlias, TypeGuard, cast
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -144,6 +144,11 @@ def with_features(estimator: Any) -> RankingEstimator:
     return estimator if isinstance(estimator, RankingEstimator) else ForeignRanker(estimator)
 
 
+def trains_together(ranker: object) -> TypeGuard[FitnessBackend]:
+    """Return whether a ranker trains all sets of features at once, as a backend does that adds no interactions."""
+    return isinstance(ranker, FitnessBackend) and not getattr(ranker, "interactions", 0)
+
+
 def train_on_subsets(
     ranker: object,
     train: RankingData,
@@ -170,7 +175,7 @@ def train_on_subsets(
     """
     distinct, rows = np.unique(feature_mask, axis=0, return_inverse=True)
     rows = rows.ravel()
-    if isinstance(ranker, FitnessBackend) and not getattr(ranker, "interactions", 0):
+    if trains_together(ranker):
         n_empty = np.count_nonzero(~distinct.any(axis=1))  # 0 or 1, and it sorts first
         trained = train_population(ranker, train, feature_mask=distinct[n_empty:])
         return trained.take(rows - n_empty)
